@@ -12,9 +12,14 @@ TEST_TOOLS := javac:openjdk-17-jdk-headless mvn:maven chromium:chromium
 FAULT_TOOLS := $(TEST_TOOLS) faketime:faketime nft:nftables
 # Most of what takes long waits for brokers, so that two cores do for two at once.
 TEST_WORKERS ?= 2
+LIVE_WORKERS ?= 3
+# Tests that work all the time, and the one that measures how fast real groups work: as many at a time as there are
+# processors. All others mostly wait for real things.
+STEADY := tests/unit tests/spark tests/report tests/contract/test_matrix_live.py
+BY_FILE := --dist loadfile --no-loadscope-reorder
 CODE := planner spark_apps dags tests benchmarks scripts
 
-.PHONY: help setup lock crds java fmt lint types imports quick test test-live matrix run picture demo demo-doctor bench backtest capture docs replay conformance calibrate conformance-report faults fuzz supply-chain same check clean
+.PHONY: help setup lock crds java fmt lint types imports quick test test-live test-long matrix soak run picture demo demo-doctor bench backtest capture docs replay conformance calibrate conformance-report faults fuzz supply-chain same check clean
 
 help: ## list the targets
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / {printf "  \033[1m%-18s\033[0m %s\n", $$1, $$2}' $(MAKEFILE_LIST)
@@ -57,14 +62,26 @@ test-live: setup ## the live tests of one area: TOPIC=kafka takes those with kaf
 	@bash scripts/java.sh --try $(FAULT_TOOLS)
 	@$(BIN)/python -m pytest -k "$(TOPIC)" -m "cluster or spark or airflow or browser"
 
-test: setup ## all tests; real brokers, Spark, Airflow and Chromium set themselves up
+test: setup ## all tests but the longest; real brokers, Spark, Airflow and Chromium set themselves up
 	@bash scripts/java.sh --try $(FAULT_TOOLS)
 	@# Kubernetes is compiled once, for some minutes: meanwhile other tests can run. Its own tests wait and report.
-	@nice $(BIN)/python -m tests.clusters.kubernetes build > /dev/null 2>&1 & $(BIN)/python -m pytest -n $(TEST_WORKERS) --dist loadfile
+	@nice $(BIN)/python -m tests.clusters.kubernetes build > /dev/null 2>&1 & \
+	 status=0; \
+	 $(BIN)/python -m pytest -n $(TEST_WORKERS) $(BY_FILE) $(STEADY) || status=$$?; \
+	 $(BIN)/python -m pytest -n $(LIVE_WORKERS) $(BY_FILE) -m "not long" $(addprefix --ignore=,$(STEADY)) || status=$$?; \
+	 exit $$status
+
+test-long: setup ## the tests that take minutes each: kills, transitions of live groups (40 minutes)
+	@bash scripts/java.sh --try $(FAULT_TOOLS)
+	@$(BIN)/python -m pytest -n $(LIVE_WORKERS) $(BY_FILE) -m long
 
 matrix: setup ## real groups whose truth is known against what the planner says of them; ONLY=kafka-java takes some, goes on
 	@bash scripts/java.sh $(TEST_TOOLS)
 	@$(BIN)/python -m tests.matrix --only "$(ONLY)"
+
+soak: setup java ## a day in half an hour without hands: brokers, pods, Airflow's schedule, controller; MINUTES=30, see docs/soak.md
+	@bash scripts/java.sh $(TEST_TOOLS)
+	@$(BIN)/python -m tests.soak --minutes $(or $(MINUTES),30)
 
 run: setup java ## the scheduled DAG through Airflow and local Spark on the bundled capture
 	@$(BIN)/python -m scripts.run_local
@@ -107,8 +124,8 @@ calibrate: setup ## change real groups, keep what was seen; SYSTEM=kafka, MINUTE
 	@bash scripts/java.sh $(TEST_TOOLS)
 	@MINUTES="$(or $(MINUTES),60)" $(BIN)/python -m tests.conformance.$(or $(SYSTEM),rocketmq) --only "$(ONLY)"
 
-conformance-report: setup ## forecasts against what was seen: coverage, error, width, pictures
-	@$(BIN)/python -m tests.conformance --pictures work/conformance
+conformance-report: setup ## forecasts beside what was observed: coverage, error, width, pictures; renews the tables of docs/conformance.md
+	@$(BIN)/python -m tests.conformance --pictures work/conformance --page
 
 faults: setup ## 200 killed executors, all that goes wrong, 200 changes; SEED=7 KILLS=1 DRIFTS=0 SCENARIOS=none replays one
 	@bash scripts/java.sh --try $(FAULT_TOOLS)

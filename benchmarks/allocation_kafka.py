@@ -14,8 +14,9 @@ from typing import Any
 
 import numpy as np
 
-from planner.allocation.kafka import ASSIGNORS, Topics, assign, equal_group, find_assignor, mixed_group
+from planner.allocation.kafka import ASSIGNORS, Topics, equal_group, find_assignor, mixed_group
 from planner.allocation.kafka.group import NOBODY, IntArray
+from tests.allocations import assign
 from tests.oracles.kafka.oracle import NEWEST, KafkaOracle
 
 TOPICS, PARTITIONS, MEMBERS = 10, 1_000, 1_000

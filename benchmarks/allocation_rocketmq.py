@@ -15,14 +15,15 @@ from typing import Any
 
 import numpy as np
 
+from benchmarks.join_ranges import join_range
+from benchmarks.queue_weights import Topic, largest_loads, undominated_counts
 from planner.allocation.ordering import java_sorted, sorted_queues
 from planner.allocation.registry import find_strategy
-from planner.allocation.request import read_request
 from planner.allocation.rocketmq.consistent_hash import client_points
 from planner.allocation.strategy import Owners, Strategy
+from planner.documents.allocation import read_rocketmq
 from planner.model.queues import MessageQueue
-from planner.simulation.positions import departures, join_range
-from planner.simulation.weights import Topic, largest_loads, undominated_counts
+from planner.simulation.rocketmq.positions import departures
 from tests.oracles.rocketmq import CLIENT_VERSIONS, RocketMQOracle
 
 QUEUES, CLIENTS, ROOMS = 10_000, 1_000, 4
@@ -78,7 +79,7 @@ def _compare(request: Document, oracle: RocketMQOracle) -> None:
     found = oracle.answer({**request, "bench": JAVA_ROUNDS, "measured_clients": measured})
     scale = CLIENTS / measured / 1e6
     sorting, allocating = (min(found[part][1:]) * scale for part in ("sorting_ns", "allocating_ns"))
-    read = read_request(request)
+    read = read_rocketmq(request)
     whole = _best(lambda: _whole_group(read.strategy, read.queues, read.clients), OUR_ROUNDS) * 1e3
     queues, clients = sorted_queues(read.queues), java_sorted(read.clients)
     alone = _best(lambda: _allocate(read.strategy, queues, clients), OUR_ROUNDS) * 1e3

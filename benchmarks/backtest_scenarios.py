@@ -4,7 +4,7 @@ import csv
 import json
 from collections import defaultdict
 from collections.abc import Callable, Iterator, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 
 import numpy as np
@@ -84,9 +84,33 @@ def check_traces(folder: Path) -> None:
             )
 
 
-def write_scenario(recipe: Recipe, traces: Path, folder: Path, **fields: object) -> Path:
-    """Write arrivals and scenario of one recipe and return the scenario's path; ``fields`` override its own."""
-    topics = recipe.lay(_scaled(_read(traces / recipe.file), recipe))
+@dataclass(frozen=True)
+class Cut:
+    """The days of the played part that are played: so many are left out before them, and so many played, if given."""
+
+    skip_days: float = 0.0
+    days: float | None = None
+
+    def of(self, recipe: Recipe) -> Recipe:
+        """Return the recipe with what is left out known beforehand; a trace that is shorter is played as it is."""
+        skipped_s = round(self.skip_days * DAY_S) if self.skip_days * DAY_S < recipe.played_s else 0
+        played_s = recipe.played_s - skipped_s
+        if self.days is not None:
+            played_s = min(played_s, round(self.days * DAY_S))
+        return replace(recipe, history_s=recipe.history_s + skipped_s, played_s=played_s)
+
+
+WHOLE = Cut()
+
+
+def write_scenario(recipe: Recipe, traces: Path, folder: Path, cut: Cut = WHOLE, **fields: object) -> Path:
+    """Write arrivals and scenario of one recipe and return the scenario's path; ``fields`` override its own.
+
+    A cut is scaled, and its keys are laid on queues, like the whole.
+    """
+    laid = recipe.lay(_scaled(_read(traces / recipe.file), recipe))
+    recipe = cut.of(recipe)
+    topics = [messages[: (recipe.history_s + recipe.played_s) // recipe.interval_s] for messages in laid]
     name = recipe.name.replace(", ", "-").replace(" ", "-").lower()
     (folder / f"{name}.csv").write_text("second,topic,queue,messages\n" + "".join(_lines(topics, recipe.interval_s)))
     scenario = {

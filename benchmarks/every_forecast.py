@@ -15,8 +15,8 @@ from pathlib import Path
 from typing import Any
 
 from benchmarks.forecast import ROLLING
+from planner.documents.forecast import forecast
 from planner.errors import BadInputError
-from planner.forecast import forecast
 from tests.unit.dynamics.small_groups import client_id, kafka_request, rocketmq_request
 
 Document = dict[str, Any]

@@ -8,7 +8,7 @@ from pathlib import Path
 from typing import Any
 
 from benchmarks.path import ROOT, report, seconds
-from planner.forecast import forecast
+from planner.documents.forecast import forecast
 from tests.unit.dynamics.small_groups import client_id, kafka_leave, kafka_request, leave, rocketmq_request
 
 JOIN = {"kind": "join", "clients": [{"id": "10.0.1.1@new"}]}

@@ -6,16 +6,18 @@ has succeeded (the verdict is in its log and result), and fails with one sentenc
 expired or is stuck, and when nobody works on it.
 
 - `"approve": "already"`: somebody approved the plan, by `planner approve` or by the policy's criteria.
-- `"approve": "ask"`: the task `ask` shows what is going to be done, and waits for *Approve* or *Reject*. Where steps
-  set offsets, it asks for their phrases; a wrong one is refused and asked again. The approval is then set by the
-  account of the kubeconfig, which needs the right to approve.
+- `"approve": "criteria"`: the plan goes over without an approval; the controller approves it there by the policy's
+  criteria, as it sees the group, or leaves it to a person.
+- `"approve": "ask"`: the task `ask` shows the approvers of the plan's policy what is going to be done, and waits for
+  *Approve* or *Reject*. The policy is known of a plan that lies where a run or a migration wrote it; the question of
+  another anybody may answer who may answer tasks. Where steps set offsets, it asks for their phrases; a wrong one is
+  refused and asked again. The approval is then set by the account of the kubeconfig, which needs the right to approve.
 
 Clearing `follow`, or the whole run, follows again; nothing is applied twice. Marking it failed stops following only:
 the plan goes on until `planner abort` undoes it.
 """
 
 from datetime import timedelta
-from pathlib import Path
 from typing import Any
 
 from airflow.sdk import DAG, Param, chain, task
@@ -27,11 +29,13 @@ from planner.orchestration.forms import (
     SHORT,
     STARTED_BY_PEOPLE,
     kubeconfig_field,
+    kubeconfig_of,
     namespace_field,
     optional,
     required_field,
     result_field,
 )
+from planner.orchestration.pages import page_link
 from planner.orchestration.retries import without_useless_retries
 
 PARAMS = {
@@ -39,9 +43,10 @@ PARAMS = {
     "approve": Param(
         "already",
         type="string",
-        enum=["already", "ask"],
+        enum=["already", "criteria", "ask"],
         title="Approval",
-        description="already: somebody has approved the plan. ask: a person is asked here.",
+        description="already: somebody has approved the plan. criteria: the controller does, by the policy's criteria. "
+        "ask: a person is asked here.",
     ),
     "silence_seconds": Param(
         300,
@@ -59,12 +64,15 @@ PARAMS = {
 @task(task_display_name="Read the plan", execution_timeout=SHORT)
 def read(params: Any = None) -> Any:
     """Read the plan file; return what the other tasks have to know of it."""
-    from planner.handover import read_plan  # noqa: PLC0415
+    from planner.approval.handover import read_plan  # noqa: PLC0415
+    from planner.approval.offers import question_on  # noqa: PLC0415
     from planner.storage.layout import local_folder  # noqa: PLC0415
 
     with without_useless_retries():
         local_folder(params["kubeconfig"] or "", "kubeconfig")
-        return read_plan(local_folder(params["plan"], "plan"), params["namespace"])
+        file = local_folder(params["plan"], "plan")
+        message = read_plan(file, params["namespace"])
+        return question_on(message, page_link(file)) if params["approve"] == "ask" else message
 
 
 @task.branch(task_display_name="Who approves?", execution_timeout=SHORT)
@@ -82,11 +90,14 @@ def choose(params: Any = None) -> str:
 )
 def hand_over(params: Any = None, ti: Any = None) -> None:
     """Put the approved plan into the cluster, unless it is there already."""
-    from planner import handover  # noqa: PLC0415
+    from planner.approval import handover  # noqa: PLC0415
 
-    kubeconfig = Path(params["kubeconfig"]) if params["kubeconfig"] else None
+    kubeconfig = kubeconfig_of(params)
     with without_useless_retries():
         message, answer = ti.xcom_pull(task_ids="read"), ti.xcom_pull(task_ids="ask")
+        if params["approve"] == "criteria":
+            handover.hand_over_by_criteria(message, kubeconfig)
+            return
         handover.hand_over(
             message, kubeconfig, approves=params["approve"] == "ask", phrases=typed_phrases(answer or {})
         )
@@ -104,10 +115,8 @@ with DAG(
     name, namespace = result_field("read", "name"), result_field("read", "namespace")
     ask = AskApproval(
         task_id="ask",
-        task_display_name="Ask a person",
-        doc_md="Waits for *Approve* or *Reject* on the page Required Actions.",
-        subject=f"Apply plan {name}?",
-        body=result_field("read", "explanation"),
+        task_display_name="Ask the approvers",
+        doc_md="Waits for *Approve* or *Reject* on the page Required Actions, by the policy's approvers.",
         planned="read",
         # No run waits for ever: a plan is over long before (validForSeconds), unless its policy gives it days.
         response_timeout=timedelta(days=7),

@@ -1,11 +1,13 @@
 """Plan one migration, ask a person, and hand the plan to the apply DAG.
 
-Give a policy file and what is to become different, spelt as in a plan; the form has an example of every kind.
+Give a policy (a file, or `k8s://NAMESPACE/NAME`) and what is to become different, spelt as in a plan; the form has an
+example of every kind.
 
 `check` refuses a wrong policy or request at once. `observe` watches the group, `plan` writes the plan or fails with the
-refusal's name. `ask` shows what is going to be done and what it costs, and waits for *Approve* or *Reject*; only where
-steps set offsets it asks for their phrases, word by word, and a wrong one is refused and asked again. Only an approved
-plan is handed over: `apply` triggers `consumer_planner_apply`, which follows it. Rejected, nothing happens.
+refusal's name. `ask` shows the approvers that the policy names what is going to be done and what it costs, and waits
+for *Approve* or *Reject*, as long as the plan holds; only where steps set offsets it asks for their phrases, word by
+word, and a wrong one is refused and asked again. Only an approved plan is handed over: `apply` triggers
+`consumer_planner_apply`, which follows it. Rejected, nothing happens.
 
 Under `airflow dags test` the question stays open until somebody answers it through an API server on the same database.
 """
@@ -29,6 +31,7 @@ from planner.orchestration.forms import (
     chosen,
     data_field,
     kubeconfig_field,
+    kubeconfig_of,
     namespace_field,
     optional,
     required_field,
@@ -43,7 +46,9 @@ from planner.orchestration.run_notes import leave_note
 
 PARAMS = {
     "policy": required_field(
-        "Policy", "ConsumerScalingPolicy file of the group, readable by the workers.", examples=["/policies/shop.yaml"]
+        "Policy",
+        "ConsumerScalingPolicy of the group: a file on the workers, or k8s://NAMESPACE/NAME (in kubeconfig's cluster).",
+        examples=["/policies/shop.yaml", "k8s://shop/shop-orders"],
     ),
     "migration": Param(
         type="object",
@@ -58,21 +63,21 @@ PARAMS = {
     "watch_seconds": watch_field("the policy's window"),
     "data": data_field(),
     "namespace": namespace_field("the policy's own"),
-    "kubeconfig": kubeconfig_field("workers and triggerers, for the apply DAG"),
+    "kubeconfig": kubeconfig_field("workers and triggerers, for policies in a cluster and for the apply DAG"),
 }
 
 
 @task(task_display_name="Check the request", execution_timeout=SHORT)
 def check(params: Any = None) -> str:
     """Refuse a wrong policy or request before anything is watched; return the kind of migration."""
-    from planner import migration_stages as stages  # noqa: PLC0415
+    from planner.runs import migration  # noqa: PLC0415
     from planner.storage.layout import local_folder  # noqa: PLC0415
 
     with without_useless_retries():
         for name in ("data", "snapshot", "kubeconfig"):
             local_folder(params[name] or "", name)
         chosen(params, "snapshot")
-        return stages.check(local_folder(params["policy"], "policy"), params["migration"])
+        return migration.check(params["policy"], params["migration"], kubeconfig_of(params))
 
 
 @task(
@@ -84,25 +89,25 @@ def check(params: Any = None) -> str:
 )
 def observe(params: Any = None) -> Any:
     """Watch the group and write its snapshot; return where."""
-    from planner import migration_stages as stages  # noqa: PLC0415
+    from planner.runs import migration  # noqa: PLC0415
 
-    policy, data, asked = Path(params["policy"]), Path(params["data"]), params["migration"]  # checked by check
+    policy, data, asked = params["policy"], Path(params["data"]), params["migration"]  # checked by check
     with without_useless_retries():
         snapshot = chosen(params, "snapshot")
         if snapshot is None:
             with airflow_connections():
-                return stages.observe(policy, data, asked, params["watch_seconds"])
-        return stages.observe_snapshot(policy, data, asked, Path(snapshot))
+                return migration.observe(policy, data, asked, params["watch_seconds"], kubeconfig_of(params))
+        return migration.observe_snapshot(policy, data, asked, Path(snapshot), kubeconfig_of(params))
 
 
 @task(task_display_name="Write the plan", execution_timeout=SHORT)
 def plan(params: Any = None, ti: Any = None) -> Any:
     """Write the plan; return what the other tasks have to know of it."""
-    from planner import migration_stages as stages  # noqa: PLC0415
+    from planner.runs import migration  # noqa: PLC0415
 
     leave_note(ti, "1 policy: 0 plans, 1 failed")
     with without_useless_retries():
-        message = stages.plan(ti.xcom_pull(task_ids="observe"), params["migration"], params["namespace"])
+        message = migration.plan(ti.xcom_pull(task_ids="observe"), params["migration"], params["namespace"])
     leave_note(ti, f"1 policy: 1 plan, 0 failed: {message['name']}, nobody has answered")
     notify(get_current_context(), "asked", f"Carry out migration {message['name']}? A person has to approve it.")
     return message
@@ -111,11 +116,11 @@ def plan(params: Any = None, ti: Any = None) -> Any:
 @task(task_display_name="Write the approval", execution_timeout=SHORT)
 def approve(ti: Any = None) -> str:
     """Write the person's approval into the plan file; return the digest that was approved."""
-    from planner import migration_stages as stages  # noqa: PLC0415
+    from planner.approval.handover import write_approval  # noqa: PLC0415
 
     answer = ti.xcom_pull(task_ids="ask")
     with without_useless_retries():
-        return stages.approve(ti.xcom_pull(task_ids="plan"), answer, typed_phrases(answer or {}))
+        return write_approval(ti.xcom_pull(task_ids="plan"), answer, typed_phrases(answer or {}))
 
 
 with DAG(
@@ -129,10 +134,8 @@ with DAG(
 ):
     ask = AskApproval(
         task_id="ask",
-        task_display_name="Ask a person",
-        doc_md="Waits for *Approve* or *Reject* on the page Required Actions.",
-        subject=f"Carry out migration {result_field('plan', 'name')}?",
-        body=result_field("plan", "explanation"),
+        task_display_name="Ask the approvers",
+        doc_md="Waits for *Approve* or *Reject* on the page Required Actions, by the policy's approvers.",
         planned="plan",
         # No plan may rest on a snapshot that is older than this when it begins.
         response_timeout=timedelta(hours=1),

@@ -21,7 +21,7 @@ Every message names the thing, what was found, what was expected and the next st
 
 from typing import ClassVar
 
-from planner.printable import one_line, without_passwords
+from planner.text.printable import one_line, without_passwords
 
 
 class PlannerError(Exception):
@@ -108,3 +108,12 @@ class StorageError(PlannerError):
     """A file could not be read or written (disk full, no permission); the earlier content is untouched."""
 
     exit_code = 3
+
+
+def why_unread(error: Exception) -> str:
+    """Return what kept a file from being read as the end of a sentence: no number of the system, no path again."""
+    if isinstance(error, IsADirectoryError):
+        return "it is a folder, expected a file"
+    if isinstance(error, UnicodeDecodeError):
+        return f"it is no text: byte {error.start} is not UTF-8"
+    return (isinstance(error, OSError) and error.strerror) or str(error)

@@ -6,7 +6,7 @@ from collections.abc import Callable
 from typing import TypeVar
 
 from planner.errors import DefectError, PlannerError
-from planner.printable import one_line, printable
+from planner.text.printable import one_line, printable
 
 log = logging.getLogger(__name__)
 

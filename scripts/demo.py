@@ -16,7 +16,7 @@ from pathlib import Path
 
 from planner.orchestration.checks.java import check_java
 from planner.report.run import Note, Observation, Run, write_run
-from planner.stages import read_decision
+from planner.runs.policy_stages import read_decision
 from planner.storage.layout import PolicyFiles, RunFolder
 from scripts.cast import Cast
 from scripts.demo_acts import WATCH_S, WINDOW_S, Airflow, Teller, airflow_process, planner

@@ -1,7 +1,9 @@
 """What ``make demo`` plays on: a broker, consumers in pods, a control plane with the controller at work, and load."""
 
+import base64
+import json
 import sys
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from concurrent.futures import Future, ThreadPoolExecutor
 from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass
@@ -11,7 +13,7 @@ from typing import Any
 import yaml
 
 from planner.documents.policy import ConsumerScalingPolicy, parse_policy
-from planner.documents.policy_files import FILES_VARIABLE
+from planner.documents.tenant_files import FILES_VARIABLE, HOSTS_VARIABLE, address_of_url
 from planner.documents.yaml import dump_yaml
 from planner.storage.files import write_atomically
 from tests.clusters.kubernetes import ControlPlane, deployment
@@ -70,8 +72,8 @@ class Stage:
 
 
 @contextmanager
-def open_stage(folder: Path) -> Iterator[Stage]:
-    """Give the stage with ``FEWEST`` consumers ready; at the end nothing of it is left.
+def open_stage(folder: Path, options: Sequence[str] = ()) -> Iterator[Stage]:
+    """Give the stage with ``FEWEST`` consumers ready; at the end nothing of it is left. The controller has ``options``.
 
     What plans need is being installed meanwhile, see ``Stage.await_controller``: an API server takes up to a minute
     until it lets a new kind through its admission policies.
@@ -85,10 +87,10 @@ def open_stage(folder: Path) -> Iterator[Stage]:
             kubernetes.kubectl("create", "namespace", name)
         policy_file = _write_policy(folder / "policies" / "shop-orders.yaml", rocketmq, kubernetes)
         pool = undo.enter_context(ThreadPoolExecutor())
-        controller = pool.submit(_install_and_lead, kubernetes, policy_file)
+        controller = pool.submit(_install_and_lead, kubernetes, policy_file, options)
         undo.callback(_stop_controller, controller, kubernetes)
         rocketmq.create_topic(TOPIC, QUEUES)
-        _start_consumers(rocketmq, kubernetes)
+        start_consumers(rocketmq, kubernetes, GROUP, DEPLOYMENT)
         yield Stage(rocketmq, kubernetes, rocketmq.load(NEW), policy_file, controller)
 
 
@@ -119,11 +121,11 @@ def _stop_controller(started: "Future[ManagedProcess]", kubernetes: ControlPlane
     _stop(started)
 
 
-def _install_and_lead(kubernetes: ControlPlane, policy_file: Path) -> ManagedProcess:
+def _install_and_lead(kubernetes: ControlPlane, policy_file: Path, options: Sequence[str]) -> ManagedProcess:
     """Install what plans need and the team's policy; return the controller, which leads."""
     _install(kubernetes)
     kubernetes.apply(yaml.safe_load(policy_file.read_text(encoding="utf-8")), namespace=NAMESPACE)
-    return _controller(kubernetes)
+    return _controller(kubernetes, options)
 
 
 def _install(kubernetes: ControlPlane) -> None:
@@ -169,23 +171,36 @@ def _write_policy(path: Path, rocketmq: RocketMQCluster, kubernetes: ControlPlan
     return write_atomically(path, dump_yaml(document))
 
 
+def file_rules(kubernetes: ControlPlane) -> Mapping[str, str]:
+    """Return the variables by which policies of the namespace may name its files and this API server."""
+    listed = {NAMESPACE: [address_of_url(kubernetes.server)]}
+    return {FILES_VARIABLE: str(kubernetes.directory), HOSTS_VARIABLE: json.dumps(listed)}
+
+
 def _file_of_the_policy(kubernetes: ControlPlane) -> Path:
-    """Return a kubeconfig where the controller lets policies of the namespace name files."""
-    content = kubernetes.kubeconfig.read_bytes()
-    return write_atomically(kubernetes.directory / NAMESPACE / "kubeconfig", content)
+    """Return a kubeconfig where the controller lets policies of the namespace name files.
+
+    Its authority stands in it, as a file that a policy names may name no further one.
+    """
+    content = yaml.safe_load(kubernetes.kubeconfig.read_text())
+    authority = base64.b64encode(kubernetes.ca_file.read_bytes()).decode()
+    for entry in content["clusters"]:
+        entry["cluster"] = {"server": entry["cluster"]["server"], "certificate-authority-data": authority}
+    return write_atomically(kubernetes.directory / NAMESPACE / "kubeconfig", dump_yaml(content))
 
 
-def _start_consumers(rocketmq: RocketMQCluster, kubernetes: ControlPlane) -> None:
+def start_consumers(rocketmq: RocketMQCluster, kubernetes: ControlPlane, group: str, name: str) -> None:
+    """Start a Deployment of ``FEWEST`` consumers of the group, and return once they are ready."""
     # Offsets are stored every second instead of every five, so that the page's lag is sharp.
     options = {"threads": 2, "service-ms": 20, "persist-ms": 1000}
     container = rocketmq_consumer(
-        rocketmq.name_server, group=GROUP, topics=[TOPIC], client_version=NEW, options=options
+        rocketmq.name_server, group=group, topics=[TOPIC], client_version=NEW, options=options
     )
-    kubernetes.apply(deployment(DEPLOYMENT, FEWEST, container), namespace=NAMESPACE)
-    kubernetes.await_available(NAMESPACE, DEPLOYMENT, PATIENT_S)
+    kubernetes.apply(deployment(name, FEWEST, container), namespace=NAMESPACE)
+    kubernetes.await_available(NAMESPACE, name, PATIENT_S)
 
 
-def _controller(kubernetes: ControlPlane) -> ManagedProcess:
+def _controller(kubernetes: ControlPlane, options: Sequence[str]) -> ManagedProcess:
     """Return the controller, leading: it runs as in a cluster, with the rights of its own account and no more."""
     kubeconfig = kubernetes.kubeconfig_for(kubernetes.token(HOME, CONTROLLER), "controller")
     flags = {
@@ -197,8 +212,8 @@ def _controller(kubernetes: ControlPlane) -> ManagedProcess:
         "--metrics-port": "0",
     }
     words = [word for pair in flags.items() for word in pair]
-    argv = [sys.executable, "-m", "planner.controller", *words]
-    environment = {"PYTHONPATH": str(ROOT), FILES_VARIABLE: str(kubernetes.directory)}
+    argv = [sys.executable, "-m", "planner.controller", *words, *options]
+    environment = {"PYTHONPATH": str(ROOT), **file_rules(kubernetes)}
     process = ManagedProcess("controller", argv, kubernetes.directory, environment)
     process.start()
     lease = f"/apis/coordination.k8s.io/v1/namespaces/{HOME}/leases"

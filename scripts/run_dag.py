@@ -19,8 +19,9 @@ from typing import Any
 from airflow import __version__
 from airflow.listeners import hookimpl
 
+from planner.orchestration.spark import failure_of
+
 DAG_ID = "consumer_planner"
-_SENTENCE = re.compile(r"^planner: (.+)$", re.MULTILINE)
 _EXIT_CODE = re.compile(r"Error code is: (\d+)")
 
 
@@ -70,12 +71,10 @@ def reason_of(error: object) -> tuple[str, int]:
     A Spark app says its sentence in the output that the operator quotes; ours are raised with their exit code.
     """
     text = str(error)
-    said = _SENTENCE.findall(text)
-    stated = _EXIT_CODE.search(text)
-    if stated:
-        return (said or [f"spark-submit ended with exit code {stated[1]}"])[-1], int(stated[1])
+    if stated := _EXIT_CODE.search(text):
+        return failure_of(error), int(stated[1])
     code = getattr(getattr(error, "__cause__", None), "exit_code", None) or getattr(error, "exit_code", 1)
-    return (text.splitlines() or ["no reason was given"])[0], int(code)
+    return failure_of(error), int(code)
 
 
 def prepare_database() -> None:

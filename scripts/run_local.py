@@ -21,10 +21,10 @@ from typing import IO, Any
 
 from planner.documents.policy import ConsumerScalingPolicy
 from planner.errors import BadInputError
-from planner.fleet import read_fleet
 from planner.orchestration.checks.java import check_java
+from planner.policies.fleet import read_fleet
+from planner.runs.policy_stages import read_decision
 from planner.sources.capture import Capture, open_capture
-from planner.stages import read_decision
 from planner.storage.layout import RunFolder
 from scripts.ends import RunFailedError, exit_code_of
 
@@ -37,6 +37,7 @@ STAGES = {
     "spark": "history, snapshot, simulate, decide, plan: one Spark app",
     "plan": "name decisions and plans",
     "report": "write the pages",
+    "offer": "offer plans for approval; those of a recording to nobody",
     "conclude": "name every policy that was not served",
 }
 
@@ -161,6 +162,8 @@ def environment(settings: Settings) -> dict[str, str]:
     scripts = str(Path(sys.executable).parent)
     return {
         "AIRFLOW_HOME": str(settings.airflow_home),
+        # Airflow's processes write to one file: on a busy machine one waits longer for another than the usual 5 s.
+        "AIRFLOW__DATABASE__SQL_ALCHEMY_CONN": f"sqlite:///{settings.airflow_home.resolve()}/airflow.db?timeout=300",
         "AIRFLOW__CORE__DAGS_FOLDER": str(ROOT / "dags"),
         "AIRFLOW__CORE__LOAD_EXAMPLES": "False",
         "AIRFLOW__DAG_PROCESSOR__DAG_BUNDLE_CONFIG_LIST": json.dumps([dags]),

@@ -18,15 +18,18 @@ from importlib.metadata import metadata
 from pathlib import Path
 from typing import Any, Final
 
-from planner.bounded import MOST_BYTES, bounded_json
 from planner.errors import DocumentError, OutOfReachError, PlannerError, RefusedError
 from planner.storage.files import write_atomically
+from planner.text.bounded import MOST_BYTES, bounded_json
 
 ROOT: Final = Path(__file__).parents[1]
 LOCK, SBOM, PAGE = ROOT / "requirements.lock", ROOT / "sbom.cdx.json", ROOT / "docs" / "licences.md"
 ADVISORIES: Final = "https://api.osv.dev/v1/querybatch"
 _TIMEOUT_S: Final = 30.0
-_PIN: Final = re.compile(r"(?m)^([a-z0-9-]+)==([^ \\;\n]+)")
+_PIN: Final = re.compile(r"(?m)^([a-z0-9-]+)==([^ \\;\n]+)(.*(?:\n    .*)*)")
+_HASH: Final = re.compile("--hash=sha256:([0-9a-f]{64})")
+_MOST_PAGES: Final = 50
+"""Of OSV's answers about the lock: some packages have hundreds of advisories."""
 _ALLOWED: Final = frozenset(
     (
         *("0BSD", "Apache-2.0", "Artistic-1.0", "BSD-2-Clause", "BSD-3-Clause", "CC0-1.0", "ISC", "MIT", "MIT-0"),
@@ -55,10 +58,11 @@ _NO_LICENCE: Final = ("DFSG approved", "OSI Approved")
 
 @dataclass(frozen=True, slots=True)
 class Locked:
-    """One package of the lock."""
+    """One package of the lock, with the SHA-256 of each file that may be installed of it."""
 
     name: str
     version: str
+    hashes: tuple[str, ...]
 
     @property
     def purl(self) -> str:
@@ -68,7 +72,7 @@ class Locked:
 
 def locked(text: str) -> tuple[Locked, ...]:
     """Return the packages of a lock by name. Raises ``DocumentError`` for a text that has none."""
-    found = tuple(Locked(name, version) for name, version in _PIN.findall(text))
+    found = tuple(Locked(name, version, tuple(_HASH.findall(rest))) for name, version, rest in _PIN.findall(text))
     if not found:
         raise DocumentError(f"{LOCK.name}: found no package, expected lines like numpy==2.3.5: run make lock")
     return found
@@ -103,6 +107,7 @@ def bill(packages: Sequence[Locked]) -> str:
             "version": package.version,
             "purl": package.purl,
             "licenses": [{"expression": licence_of(package.name)}],
+            "externalReferences": [_distribution(package)],
         }
         for package in packages
     ]
@@ -116,7 +121,18 @@ def bill(packages: Sequence[Locked]) -> str:
         "components": components,
         "dependencies": [{"ref": "consumer-planner", "dependsOn": [package.purl for package in packages]}],
     }
-    return json.dumps(document, indent=1) + "\n"
+    text = json.dumps(document, indent=1) + "\n"
+    return _HASH_LINES.sub(r'{"alg": "SHA-256", "content": "\1"}', text)
+
+
+_HASH_LINES: Final = re.compile(r'\{\s+"alg": "SHA-256",\s+"content": "([0-9a-f]{64})"\s+\}')
+"""One line for each of thousands of hashes."""
+
+
+def _distribution(package: Locked) -> Mapping[str, Any]:
+    """Return the files of which one is installed, by their hashes: a component's own hash would be one of them."""
+    hashes = [{"alg": "SHA-256", "content": content} for content in package.hashes]
+    return {"type": "distribution", "url": package.purl, "hashes": hashes}
 
 
 def licences_page(packages: Sequence[Locked]) -> str:
@@ -137,9 +153,10 @@ All that `requirements.lock` names, also those that only tests, Airflow or Spark
 page from what the installed packages state, and fails for a licence that is not among these: {allowed}. Of two,
 separated by `OR`, one is enough. `LicenseRef-BSD` is a BSD licence of which the package does not say which.
 
-The same list is a bill of materials (CycloneDX 1.6, `sbom.cdx.json`), which the wheel carries in `.dist-info/sboms`.
-`python -m scripts.supply_chain audit` asks OSV for advisories on exactly these versions: exit 0 for none, 1 with a
-line for each package that has any, 3 where OSV is not reached.
+The same list is a bill of materials (CycloneDX 1.6, `sbom.cdx.json`), which the wheel carries in `.dist-info/sboms`,
+with the hashes of all files that the lock allows of each package.
+`python -m scripts.supply_chain audit` asks OSV for advisories on exactly these versions, all pages of them: exit 0 for
+none, 1 with a line for each package that has any, 3 where OSV is not reached.
 
 | Package | Version | Licence |
 |---|---|---|
@@ -148,14 +165,29 @@ line for each package that has any, 3 where OSV is not reached.
 
 
 def advisories(packages: Sequence[Locked], url: str = ADVISORIES) -> Sequence[str]:
-    """Return a line for each package with advisories. Raises ``OutOfReachError`` where nobody answers."""
-    queries = [{"package": {"purl": package.purl}} for package in packages]
-    asked = urllib.request.Request(url, json.dumps({"queries": queries}).encode())  # noqa: S310  https, above
+    """Return a line for each package with advisories, of all pages. Raises ``OutOfReachError`` where nobody answers."""
+    found: dict[str, list[str]] = {}
+    asked: list[dict[str, Any]] = [{"package": {"purl": package.purl}} for package in packages]
+    for _ in range(_MOST_PAGES):
+        results = _results(url, asked)
+        for query, result in zip(asked, results, strict=True):
+            ids = [advisory["id"] for advisory in result.get("vulns") or ()]
+            found.setdefault(query["package"]["purl"], []).extend(ids)
+        pages = [(query, result.get("next_page_token")) for query, result in zip(asked, results, strict=True)]
+        asked = [{**query, "page_token": token} for query, token in pages if token]
+        if not asked:
+            return [f"{purl}: {', '.join(ids)}" for purl, ids in found.items() if ids]
+    raise OutOfReachError(f"{url}: more than {_MOST_PAGES} pages of advisories: the lock is not audited, try again")
+
+
+def _results(url: str, queries: Sequence[Mapping[str, Any]]) -> Sequence[Mapping[str, Any]]:
+    request = urllib.request.Request(url, json.dumps({"queries": queries}).encode())  # noqa: S310  https, above
     try:
-        with urllib.request.urlopen(asked, timeout=_TIMEOUT_S) as answer:  # noqa: S310
-            results = bounded_json(answer.read(MOST_BYTES + 1))["results"]
-        found = list(zip(packages, results, strict=True))
-        return [f"{package.purl}: {', '.join(one['id'] for one in said['vulns'])}" for package, said in found if said]
+        with urllib.request.urlopen(request, timeout=_TIMEOUT_S) as answer:  # noqa: S310
+            results: list[dict[str, Any]] = bounded_json(answer.read(MOST_BYTES + 1))["results"]
+        if len(results) != len(queries) or not all(isinstance(result, dict) for result in results):
+            raise ValueError(f"{len(results)} results to {len(queries)} queries")
+        return results
     except (OSError, ValueError, KeyError, TypeError) as error:
         raise OutOfReachError(
             f"not reached: {url} ({error}): the lock is not audited, try where a network is"

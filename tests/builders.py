@@ -21,10 +21,12 @@ from planner.model.snapshot import (
     SeriesPoint,
     SnapshotSection,
 )
-from planner.rollout.build import RolloutSettings, build_plan
+from planner.rollout.build import build_plan
 from planner.rollout.plan import DecisionRecord, GroupRef, RolloutPlan, SnapshotRef
-from planner.simulation.candidates import candidate_counts, simulate_candidate, topics_of
+from planner.rollout.settings import RolloutSettings
+from planner.simulation.candidates import candidate_counts, simulate_candidate
 from planner.simulation.outcome import CandidateOutcome
+from planner.simulation.rocketmq.topics import topics_of
 from planner.simulation.transition import with_transition
 
 AT = datetime(2026, 11, 21, 10, 30, tzinfo=UTC)

@@ -4,6 +4,8 @@ Prints one line of JSON: the error's type and sentence, the peak of the resident
 of its own, as only so its memory can be told.
 """
 
+import gzip
+import hashlib
 import json
 import re
 import resource
@@ -17,8 +19,9 @@ from itertools import pairwise
 from pathlib import Path
 from tempfile import TemporaryDirectory
 
-from planner.bounded import MOST_BYTES
 from planner.errors import PlannerError
+from planner.text.bounded import MOST_BYTES
+from tests.parquet_footers import Footer, RowGroup
 
 MIB = 1024 * 1024
 GUARD = 6 * 1024 * MIB
@@ -106,6 +109,118 @@ def sample(body: bytes) -> None:
     SAMPLE.parse(body, "sample")
 
 
+def frame(header: bytes, encoding: int) -> None:
+    """Read a broker's answer."""
+    from planner.sources.rocketmq.codec import decode
+
+    decode((encoding << 24 | len(header)).to_bytes(4) + header)
+
+
+def _fields() -> bytes:
+    """Return a binary header with as many fields as fit into its three bytes of length."""
+    fields = b"".join(b"\0\4" + number.to_bytes(4).hex().encode()[4:] + b"\0\0\0\0" for number in range(1_600_000))
+    return bytes(13) + b"\0\0\0\0" + len(fields).to_bytes(4) + fields
+
+
+def scram(message: bytes) -> None:
+    """Answer the first message of an account."""
+    from planner.sources.kafka.sasl import exchange
+
+    talk = exchange("SCRAM-SHA-256", "user", "password")
+    first = next(talk)
+    talk.send(message.replace(b"NONCE", first.rpartition(b"r=")[2]))
+
+
+def route(topics: int) -> None:
+    """Read routes of topics on a hundred brokers, each with all the queues that a broker may have."""
+    from planner.model.routes import RouteTable
+    from planner.sources.rocketmq.answers import topic_route
+    from planner.sources.rocketmq.topics import check_queues
+
+    entry = '{"brokerName":"broker-%d","perm":6,"readQueueNums":65536,"writeQueueNums":65536}'
+    body = f'{{"brokerDatas":[],"queueDatas":[{",".join(entry % number for number in range(100))}]}}'.encode()
+    routes = [topic_route(body, f"topic-{number}").topic for number in range(topics)]
+    check_queues(routes)
+    RouteTable(tuple(routes)).read_queues  # noqa: B018  listing them is what costs
+
+
+def cluster_policy(options: dict[str, object]) -> None:
+    """Read a policy object, whose options are as large as an API server keeps them."""
+    from typing import Any, cast
+
+    from planner.deployments.policies import cluster_policies
+
+    source = {"system": "rocketmq", "nameServers": ["a:1"], "cluster": "c", "group": "g"}
+    spec = {"source": source, "scaleTargetRef": {"name": "app"}, "maxReplicas": 8}
+    policy = {"apiVersion": "consumerplanner.dev/v1alpha1", "kind": "ConsumerScalingPolicy"}
+
+    class Server:
+        def policy(self, _namespace: str, _name: str) -> dict[str, Any]:
+            return {**policy, "spec": {**spec, "strategy": "MACHINE_ROOM", "strategyOptions": options}}
+
+    cluster_policies(cast("Any", Server()), "shop")("billing")
+
+
+def policy_file(text: str) -> None:
+    """Read a policy file."""
+    from planner.documents.policy import parse_policy
+
+    parse_policy(text, "policy.yaml")
+
+
+def watch_event() -> None:
+    """Hear of a plan object of the most bytes that etcd keeps, and read it."""
+    from planner.controller.agenda import Agenda
+    from planner.controller.board import Board
+    from planner.documents.plan import PLAN
+    from tests.pod_groups import plan_for
+    from tests.step_builders import STEPS
+
+    document = PLAN.document(plan_for("app", ["a"], STEPS[:1]), "plan", "shop")
+    document["metadata"] |= {"uid": "u", "resourceVersion": "1", "generation": 1}
+    document["spec"]["steps"] = [{"kind": "awaitReady", "x": [[]] * 200}] * 1_800
+    document["metadata"]["annotations"]["consumerplanner.dev/digest"] = _digest(document["spec"])
+    Board(Agenda(), lambda *_: None).note(document)
+    PLAN.parse(document, "plan")
+
+
+def capture(content: bytes, samples: int) -> None:
+    """Replay a recording whose file of samples holds these bytes, packed."""
+    from planner.sources.capture import HEADER, SAMPLES_FILE, CaptureHeader, open_capture
+
+    at = datetime(2026, 11, 21, tzinfo=UTC)
+    with TemporaryDirectory() as made:
+        folder = Path(made)
+        header = CaptureHeader(("g",), at, at, 5.0, samples, "0", ("s",), ())
+        (folder / "capture.json").write_bytes(HEADER.dump(header))
+        (folder / SAMPLES_FILE).write_bytes(content)
+        list(open_capture(folder).samples())
+
+
+def large_sample(offsets: int) -> None:
+    """Read a sample file with so many queues, and one that is none."""
+    from planner.documents.data import SAMPLE
+    from planner.documents.format import DIGEST_PREFIX, canonical
+    from tests.sample_builders import steady, watch
+
+    real = SAMPLE.document(watch(1, steady(60, 55))[0])
+    body = canonical(real["body"])
+    first = canonical(real["body"]["offsets"][0]) + b","
+    body = body.replace(b'"offsets":[', b'"offsets":[' + first * offsets + b"{},", 1)
+    digest = DIGEST_PREFIX + hashlib.sha256(body).hexdigest()
+    rest = canonical({"digest": digest, "kind": real["kind"]}).removeprefix(b"{")
+    sample(b'{"apiVersion":"' + real["apiVersion"].encode() + b'","body":' + body + b"," + rest)
+
+
+def parquet(footer: Footer) -> None:
+    """Read the footer of a Parquet file, as it is read before Spark reads the rows."""
+    from spark_apps.common.parquet_files import check_footer, footer_length
+
+    content = footer.file()
+    length = footer_length("part-0.parquet", len(content), content)
+    check_footer("part-0.parquet", content[-length - 8 : -8], len(content))
+
+
 _NAMES = "abcdefghi"
 BOMB = "a: &a [x,x,x,x,x,x,x,x,x]\n" + "".join(
     f"{name}: &{name} [{','.join([f'*{before}'] * 9)}]\n" for before, name in pairwise(_NAMES)
@@ -126,8 +241,38 @@ DOORS: dict[str, Callable[[], None]] = {
     "yaml depth": lambda: yaml_plan("[" * 200_000),
     "yaml length": lambda: yaml_plan("- a\n" * 10_000_000),
     "yaml 5000 digits": lambda: yaml_plan("kind: " + "9" * 5_000),
+    "yaml lists": lambda: yaml_plan("a: [" + "1," * 524_000 + "0]"),
+    "yaml brackets": lambda: yaml_plan("a: [" + ("[" * 30 + "]" * 30 + ",") * 17_100 + "0]"),
+    "policy lists": lambda: policy_file("a: [" + "1," * 131_000 + "0]"),
+    "policy length": lambda: policy_file("a: [" + "1," * 750_000 + "0]"),
+    "cluster policy options": lambda: cluster_policy({"machine_rooms": [[]] * 500_000}),
+    "cluster policy names": lambda: cluster_policy({str(number): 0 for number in range(20_000)}),
+    "watch event": watch_event,
+    "rocketmq frame of fields": lambda: frame(_fields(), 1),
+    "rocketmq frame of lists": lambda: frame(b"[" + b"[]," * 5_500_000 + b"0]", 0),
+    "rocketmq routes": lambda: route(1),
+    "scram fields": lambda: scram(b"a=," * 8_000_000),
+    "scram rounds": lambda: scram(b"r=NONCE,s=AAAA,i=1000001"),
+    "capture of one line": lambda: capture(_zeros(1_024), 1),
+    "capture of lines": lambda: capture(gzip.compress(b"{}\n" * 1_000_000), 1),
+    "sample bytes": lambda: sample(b'{"a":"' + b"x" * (90 * MIB) + b'"}'),
+    "sample queues": lambda: large_sample(220_000),
     "owners of a plan": owners,
     "sample depth": lambda: sample(b"[" * 200_000),
+    "parquet rows": lambda: parquet(Footer([RowGroup(rows=10**9)])),
+    "parquet rows of groups": lambda: parquet(Footer([RowGroup(rows=10**6)] * 200)),
+    "parquet rows of groups alone": lambda: parquet(Footer([RowGroup(rows=2**62)] * 4, rows=1)),
+    "parquet rows below zero": lambda: parquet(Footer([RowGroup(rows=-5)])),
+    "parquet lists": lambda: parquet(Footer([RowGroup(values=10**12)])),
+    "parquet strings": lambda: parquet(Footer([RowGroup(bytes=2**40)])),
+    "parquet bytes of groups": lambda: parquet(Footer([RowGroup(bytes=2**30)] * 100)),
+    "parquet row groups": lambda: parquet(Footer([RowGroup()] * 50_000)),
+    "parquet columns": lambda: parquet(Footer(columns=4_000)),
+    "parquet columns, most": lambda: parquet(Footer([], columns=200_000)),
+    "parquet depth": lambda: parquet(Footer(depth=60)),
+    "parquet depth, most": lambda: parquet(Footer([], depth=400_000)),
+    "parquet fields": lambda: parquet(Footer([RowGroup()] * 4_000, columns=16)),
+    "parquet footer": lambda: parquet(Footer([], columns=600_000)),
     "sample 5000 digits": lambda: sample(b'{"kind":' + b"9" * 5_000 + b"}"),
 }
 

@@ -6,15 +6,15 @@ from collections.abc import Sequence
 from dataclasses import replace
 from datetime import UTC, datetime
 
-from planner.calibration import read_records
 from planner.documents.approve import approval_of
 from planner.documents.data import SNAPSHOT
 from planner.documents.plan import PLAN, read_document
 from planner.documents.policy import read_policy
 from planner.rollout.migrations.migration import plan_of, read_context
 from planner.rollout.migrations.update import update
-from planner.rollout.steps import AwaitLag, MarkVictims
+from planner.rollout.steps import AwaitLag, MarkVictims, StopConsumers
 from planner.rollout.template import ContainerChange, Setting, TemplateChange
+from planner.storage.track_records import read_records
 from tests.clusters.deliveries import read_given
 from tests.loops import WAIT_S, WATCH_S, Changed, Limits, Loop
 from tests.unit.cli.test_cli import planner, refused
@@ -61,6 +61,8 @@ def check_shrunk(loop: Loop, limits: Limits, count: int) -> None:
     policy, before = loop.write_policy(limits), loop.pods()
     done = loop.apply(loop.plan(policy), policy)
     victims = {pod for step in done.plan.steps if isinstance(step, MarkVictims) for pod in step.pods}
+    stops = [step for step in done.plan.steps if isinstance(step, StopConsumers)]
+    victims |= {victim.pod for step in stops for victim in step.stopping or ()}
     assert len(victims) == len(before) - count
     assert set(loop.pods()) == set(before) - victims
     check_done(loop, done, limits, count)

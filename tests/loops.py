@@ -1,7 +1,7 @@
 """The closed loop on real things: a Deployment of real consumers, planned for and changed by ``planner`` itself.
 
 Snapshot, plan, approval and application are the commands that people type. What was given to whom is logged by the
-consumers, and held against what the plan said and what its verdict saw.
+consumers, and compared with what the plan said and what its verdict saw.
 """
 
 import json
@@ -23,7 +23,7 @@ from planner.sources.rocketmq import RocketMQAdmin, observe_group
 from tests.clusters.deliveries import Course, Given, Lane, lost, read_given
 from tests.clusters.kafka import CLIENT, KafkaCluster
 from tests.clusters.kafka_load import PartitionCurve
-from tests.clusters.kubernetes import ControlPlane, deployment
+from tests.clusters.kubernetes import ControlPlane, deployment, stateful_set
 from tests.clusters.kubernetes.consumers import rocketmq_consumer
 from tests.clusters.kubernetes.rest import ApiError, Json
 from tests.clusters.rocketmq import NEW, RocketMQCluster
@@ -119,6 +119,7 @@ class Loop:
     rate: float
     by_message: bool = False
     per_pod: int = 1
+    kind: str = "Deployment"
     made: int = 0
     changes: list[Changed] = field(default_factory=list)
 
@@ -130,12 +131,19 @@ class Loop:
     def start(self, replicas: int, container: Json) -> None:
         """Make the Deployment; return when its pods are ready."""
         self.logs.mkdir()
-        self.cluster.apply(deployment(APP, replicas, container), namespace=self.namespace)
-        self.cluster.await_available(self.namespace, APP, READY_S)
+        make = stateful_set if self.kind == "StatefulSet" else deployment
+        self.cluster.apply(make(APP, replicas, container), namespace=self.namespace)
+        if make is deployment:
+            self.cluster.await_available(self.namespace, APP, READY_S)
+        else:
+            self.cluster.wait_until("all pods", lambda: self._ready() == replicas, READY_S)
+
+    def _ready(self) -> int:
+        return int(self.deployment()["status"].get("readyReplicas", 0))
 
     def deployment(self) -> Json:
-        """Return the Deployment as the API server has it."""
-        return self.cluster.rest.get(f"/apis/apps/v1/namespaces/{self.namespace}/deployments/{APP}")
+        """Return the Deployment, or what stands for it, as the API server has it."""
+        return self.cluster.rest.get(f"/apis/apps/v1/namespaces/{self.namespace}/{self.kind.lower()}s/{APP}")
 
     def pods(self) -> list[str]:
         """Return the names of the pods that stay."""
@@ -186,8 +194,9 @@ class Loop:
         return self.approve(path)
 
     def approve(self, path: Path) -> Path:
-        """Approve a plan file."""
-        found = planner("approve", path)
+        """Approve a plan file with all phrases that it asks for."""
+        phrases = PLAN.parse(read_document(path), str(path)).confirmations
+        found = planner("approve", path, *(word for phrase in phrases for word in ("--confirm", phrase)))
         assert found.returncode == 0, found.stderr
         return path
 
@@ -209,7 +218,7 @@ class Loop:
         given = read_given(self.logs)
         before = {one.lane: one.client for one in begun}
         after = {one.lane: one.client for one in given}
-        owners = {lane: (before[lane], client) for lane, client in after.items()}
+        owners = {lane: (before[lane], client) for lane, client in after.items() if lane in before}
         return Changed(PLAN.parse(read_document(path), str(path)), status, Course(given, since_s, until_s), owners)
 
     def start_apply(self, path: Path, policy: Path) -> "subprocess.Popen[str]":
@@ -247,7 +256,7 @@ class Loop:
 
     def end(self) -> None:
         """Remove all Deployments and wait until their pods are gone: other tests share the machine."""
-        self.cluster.kubectl("delete", "deployment", "--all", "-n", self.namespace)
+        self.cluster.kubectl("delete", self.kind.lower(), "--all", "-n", self.namespace)
         self.cluster.wait_until("no pods", lambda: not self.pods(), READY_S)
 
 
@@ -258,6 +267,7 @@ class Limits:
     lowest: int
     highest: int
     capacity: float
+    kind: str = "Deployment"
 
     def policy(self, group: str, namespace: str, source: str, kubeconfig: Path) -> str:
         """Return a policy; ``source`` is what its ``source`` holds in braces, ``kubeconfig`` finds its Deployment."""
@@ -267,7 +277,7 @@ class Limits:
             f"metadata: {{name: {group}, namespace: {namespace}}}\n"
             "spec:\n"
             f"  source: {{{source}, group: {group}}}\n"
-            f"  scaleTargetRef: {{name: {APP}}}\n"
+            f"  scaleTargetRef: {{kind: {self.kind}, name: {APP}}}\n"
             f"  kubernetes: {{kubeconfigFile: {kubeconfig}}}\n"
             f"  minReplicas: {self.lowest}\n"
             f"  maxReplicas: {self.highest}\n"
@@ -368,6 +378,7 @@ def kafka_loop(
     client: str,
     settings: Mapping[str, str | int],
     per_pod: int = 1,
+    kind: str = "Deployment",
 ) -> Iterator[Loop]:
     """Give a loop of three pods with ``per_pod`` Kafka consumers each, whose topic is named as their group, and end it.
 
@@ -379,7 +390,7 @@ def kafka_loop(
 
     def policy(limits: Limits) -> str:
         source = f"system: kafka, bootstrapServers: {servers}, cluster: test"
-        return limits.policy(group, namespace, source, cluster.kubeconfig) + (
+        return replace(limits, kind=kind).policy(group, namespace, source, cluster.kubeconfig) + (
             f"  timing: {{clientVersion: {client}, brokerVersion: {kafka.version}, settings: {json.dumps(settings)}}}\n"
         )
 
@@ -393,7 +404,7 @@ def kafka_loop(
             found = kafka_source.observe_group(admin, cluster=None, group=group, topics=None, at=datetime.now(UTC))
         return len(found.members)
 
-    loop = Loop(cluster, namespace, folder, policy, produced, members, rate * partitions, per_pod=per_pod)
+    loop = Loop(cluster, namespace, folder, policy, produced, members, rate * partitions, per_pod=per_pod, kind=kind)
     loop.start(3, container(loop.logs))
     producing = kafka.load(CLIENT).start()
     flat = ((0.0, rate), (LONG_S, rate))

@@ -17,7 +17,7 @@ import yaml
 
 from planner.documents.approve import APPROVED_BY_ANNOTATION, approved
 from planner.documents.plan import PLAN
-from planner.documents.policy_files import FILES_VARIABLE, HOSTS_VARIABLE
+from planner.documents.tenant_files import FILES_VARIABLE, HOSTS_VARIABLE
 from planner.rollout.steps import AwaitReady
 from tests.clusters.kubernetes import ControlPlane
 from tests.clusters.kubernetes.rest import ApiError, Json

@@ -15,10 +15,24 @@ PAGE: Final = Path(__file__).parents[1] / "docs" / "controller.md"
 BEGIN: Final = "<!-- rights, measured by tests/rights_matrix.py -->"
 END: Final = "<!-- end of rights -->"
 PLANS: Final = "consumerrolloutplans"
-ROLES: Final = ("viewer", "planner", "approver", "scheduler", "executor", "migrations", "autoscalers", "auto")
+ROLES: Final = (
+    "viewer",
+    "planner",
+    "approver",
+    "scheduler",
+    "handover",
+    "executor",
+    "migrations",
+    "autoscalers",
+    "scale",
+    "retention",
+    "auto",
+    "spark",
+)
 MANIFESTS: Final = (
-    *("plan-roles", "scheduler"),
-    *("executor", "executor-migrations", "executor-autoscalers", "auto-approver"),
+    *("plan-roles", "scheduler", "handover"),
+    *("executor", "executor-migrations", "executor-autoscalers", "executor-scale"),
+    *("executor-retention", "auto-approver", "spark"),
 )
 VERBS: Final = (
     *("get", "list", "watch", "create", "update", "patch", "delete", "deletecollection"),
@@ -35,6 +49,10 @@ RESOURCES: Final = (
     ("apps", "statefulsets"),
     ("autoscaling", "horizontalpodautoscalers"),
     ("keda.sh", "scaledobjects"),
+    ("argoproj.io", "rollouts"),
+    ("argoproj.io", "rollouts/scale"),
+    ("apps.kruise.io", "clonesets"),
+    ("apps.kruise.io", "clonesets/scale"),
     ("coordination.k8s.io", "leases"),
     ("", "pods"),
     ("", "pods/exec"),
@@ -43,6 +61,8 @@ RESOURCES: Final = (
     ("", "events"),
     ("", "secrets"),
     ("", "configmaps"),
+    ("", "services"),
+    ("", "persistentvolumeclaims"),
     ("", "serviceaccounts"),
     ("", "serviceaccounts/token"),
     ("", "nodes"),

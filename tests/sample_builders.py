@@ -99,12 +99,13 @@ spec:
 
 
 def kafka_policy(bootstrap: str, group: str) -> str:
-    """Return a policy for a Kafka group that is content with what a short watch shows."""
+    """Return a policy for a Kafka group, with a target of its own, that is content with what a short watch shows."""
     servers = json.dumps(bootstrap.split(","))
     source = f"source: {{system: kafka, bootstrapServers: {servers}, cluster: test, group: {group}}}"
     rocketmq = next(line for line in POLICY.splitlines() if "source:" in line)
     spec = "  capacity: {messagesPerSecond: 50}\n  freshness: {minCompleteness: 0.1}\n"
-    return POLICY.replace(rocketmq, f"  {source}").replace("name: shop}", f"name: {group}}}") + spec
+    named = POLICY.replace("name: shop}", f"name: {group}}}").replace("shop-consumer", f"{group}-consumer")
+    return named.replace(rocketmq, f"  {source}") + spec
 
 
 def deployment(addresses: Sequence[str], autoscalers: tuple[Autoscaler, ...] | None = (), **changes: Any) -> Deployment:

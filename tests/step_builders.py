@@ -57,7 +57,7 @@ STEPS: tuple[Step, ...] = (
         60,
     ),
     CloneOffsets("shop-2", "set the offsets of shop-2", 60),
-    ResetOffsets("shop-2", SINCE, "set the offsets of shop-2", 60),
+    ResetOffsets("shop-2", "set the offsets of shop-2", 60, to_time=SINCE),
     PauseForPerson("Do the new consumers deliver?", 3_600),
     CheckForecast(120),
 )

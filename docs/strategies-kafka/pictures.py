@@ -13,7 +13,7 @@ from typing import Any
 
 sys.path.insert(0, str(Path(__file__).parents[2]))  # run from anywhere, installed or not
 
-from planner.allocation.kafka import assign
+from planner.documents.allocation import answer
 
 HERE = Path(__file__).parent
 PAGE = HERE.parent / "strategies-kafka.md"
@@ -116,8 +116,8 @@ def request(
 
 def owners_of(document: Document) -> Owners:
     """Return who owns each partition."""
-    answer = assign(document)["assignments"]
-    return {partition: member for member, got in answer.items() for partition in got}
+    assignments = answer(document)["assignments"]
+    return {partition: member for member, got in assignments.items() for partition in got}
 
 
 def _partitions() -> list[Partition]:

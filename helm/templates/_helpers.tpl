@@ -19,6 +19,15 @@ app.kubernetes.io/managed-by: {{ .Release.Service }}
 helm.sh/chart: {{ printf "%s-%s" .Chart.Name .Chart.Version | replace "+" "_" }}
 {{- end }}
 
+{{- define "planner.sparkLabels" -}}
+app.kubernetes.io/name: consumer-planner
+app.kubernetes.io/component: spark
+app.kubernetes.io/instance: {{ .Release.Name | quote }}
+app.kubernetes.io/version: {{ .Chart.AppVersion | quote }}
+app.kubernetes.io/managed-by: {{ .Release.Service }}
+helm.sh/chart: {{ printf "%s-%s" .Chart.Name .Chart.Version | replace "+" "_" }}
+{{- end }}
+
 {{- /* Not the controller's: its Service, budget and network policy are not for these pods. */}}
 {{- define "planner.scheduleSelector" -}}
 app.kubernetes.io/name: consumer-planner

@@ -4,12 +4,12 @@ from collections.abc import Iterable
 from dataclasses import dataclass
 from typing import Any
 
-from planner import words
 from planner.advice.next_step import NextStep
 from planner.decision.decision import Decision
 from planner.diagnosis.finding import Finding, Severity
 from planner.rollout.plan import RolloutPlan
 from planner.simulation.outcome import Messages, Seconds
+from planner.text import words
 
 MOST_FINDINGS = 3
 """Findings that stand beside an answer; ``planner doctor`` shows them all."""
@@ -43,6 +43,7 @@ class Advice:
     Counts are of pods where ``deployment`` (``namespace/name``) is known, else of members. ``arrival_rate`` and
     ``consumption_rate`` are messages per second over ``watched_s`` seconds, ``None`` where unknown; so is ``lag``.
     ``is_clear`` says that the watch ended by its own rule, ``missing`` names what was not clear when it did not.
+    ``count_note`` says in a line why counts are of members where pods cannot be distinguished; empty where they can.
     """
 
     system: str
@@ -60,6 +61,7 @@ class Advice:
     near_misses: tuple[str, ...]
     findings: tuple[Finding, ...]
     next: NextStep
+    count_note: str = ""
 
     @property
     def cause(self) -> str:

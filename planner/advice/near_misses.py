@@ -2,9 +2,9 @@
 
 from collections.abc import Iterator, Sequence
 
-from planner import words
 from planner.decision.objective import Objective
 from planner.simulation.outcome import CandidateOutcome
+from planner.text import words
 
 NEAR = 1.5
 """A bound that is missed by half of itself or less is missed nearly."""

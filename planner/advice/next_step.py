@@ -1,12 +1,15 @@
 """The next command after a decision: every reason to hold has the one that ends it."""
 
+import re
 import shlex
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from typing import Protocol
 
-from planner.decision.decision import HoldCause
+from planner.decision.decision import Decision, HoldCause
 from planner.rollout.plan import DecisionRecord
+
+_FIELD = re.compile(r"spec(?:\.[a-zA-Z]+)+")
 
 
 @dataclass(frozen=True, slots=True)
@@ -31,17 +34,16 @@ class Commands(Protocol):
     def doctor(self) -> str:
         """Examine the group."""
 
-    @property
-    def decide(self) -> str:
-        """Decide again after something was changed that the policy says."""
+    def stated(self, fields: str, value: str = "") -> NextStep:
+        """Decide again once ``fields`` of the policy are stated, as ``value`` where only that helps."""
 
     @property
-    def counts(self) -> str:
-        """Compare all counts."""
+    def compare(self) -> NextStep:
+        """Compare all counts, or allow more of them."""
 
     @property
-    def change_strategy(self) -> str:
-        """Plan the change to a strategy whose answers for other counts are known."""
+    def pods(self) -> NextStep:
+        """Decide again once it is known how many members each pod runs."""
 
     @property
     def proceed(self) -> str:
@@ -76,15 +78,20 @@ class PolicyCommands:
         files = f"{shlex.quote(self.snapshot)} --policy {shlex.quote(self.policy)}"
         return f"planner plan {files} -o {shlex.quote(self.plan)}"
 
-    @property
-    def counts(self) -> str:
-        """All counts of the snapshot."""
-        return f"planner simulate {shlex.quote(self.snapshot)}"
+    def stated(self, fields: str, value: str = "") -> NextStep:
+        """Return the plan of the same snapshot once the policy states the fields."""
+        return NextStep(self.decide, f"after {fields} in {self.policy} {f'is {value}' if value else 'says it'}")
 
     @property
-    def change_strategy(self) -> str:
-        """The migrations, of which one changes the strategy."""
-        return "planner migrate strategy --help"
+    def compare(self) -> NextStep:
+        """All counts of the snapshot."""
+        return NextStep(f"planner simulate {shlex.quote(self.snapshot)}", "shows what each count comes to")
+
+    @property
+    def pods(self) -> NextStep:
+        """The plan again; pods that can be read take a new snapshot."""
+        step = self.stated("spec.membersPerPod")
+        return NextStep(step.command, f"{step.note}; or take a snapshot with spec.kubernetes there")
 
     @property
     def proceed(self) -> str:
@@ -102,6 +109,8 @@ class AddressCommands:
     """Commands of somebody who has an address alone: ``options`` are those of the present call, spelt as given.
 
     ``deployment`` is ``namespace/name``, ``kubeconfig`` how its API server is reached, where that was said.
+    ``members_per_pod`` is what its pods and members suggest, ``larger_bound`` a bound above ``highest`` that allows
+    further useful counts; ``None`` where there is none.
     """
 
     group: str
@@ -110,6 +119,8 @@ class AddressCommands:
     deployment: str | None = None
     highest: int | None = None
     kubeconfig: str | None = None
+    members_per_pod: int | None = None
+    larger_bound: int | None = None
 
     @property
     def _group(self) -> str:
@@ -137,20 +148,23 @@ class AddressCommands:
         serving = f"--deployment {shlex.quote(name)} --namespace {shlex.quote(namespace)}{self._access}"
         return f"planner doctor {self._group} {serving} --watch 60"
 
-    @property
-    def decide(self) -> str:
-        """A policy, which has a field for what cannot be seen from outside."""
-        return self.proceed
+    def stated(self, fields: str, value: str = "") -> NextStep:
+        """Return how a policy is written, which has a field for what cannot be seen from outside."""
+        return NextStep(self.proceed, f"then state {fields} there{f' as {value}' if value else ''}, and plan by it")
 
     @property
-    def counts(self) -> str:
-        """The same watch with another bound."""
-        return f"{self.watch} --max {2 * self.highest}" if self.highest else self.watch
+    def compare(self) -> NextStep:
+        """The same watch with a larger bound, or why no count helps."""
+        if self.larger_bound is None:
+            return NextStep(self.doctor, "names the queue or the members that limit it")
+        return NextStep(f"{self.watch} --max {self.larger_bound}", "allows more")
 
     @property
-    def change_strategy(self) -> str:
-        """The migrations, of which one changes the strategy."""
-        return "planner migrate strategy --help"
+    def pods(self) -> NextStep:
+        """The same watch with the members a pod that are likely; what pods run where none are."""
+        if self.members_per_pod is None:
+            return NextStep(self.doctor, "shows pods and members; --members-per-pod of planner advise states how many")
+        return NextStep(f"{self.watch} --members-per-pod {self.members_per_pod}", "if each pod runs so many")
 
     @property
     def proceed(self) -> str:
@@ -161,8 +175,8 @@ class AddressCommands:
 
     @property
     def settings(self) -> str:
-        """The policy that ``proceed`` writes."""
-        return _file_name(self.group)
+        """A policy that the reader does not have yet."""
+        return "a policy, as planner init writes it"
 
 
 def _file_name(group: str) -> str:
@@ -170,14 +184,25 @@ def _file_name(group: str) -> str:
     return "".join(sign if sign.isalnum() or sign in "-_." else "-" for sign in group) + ".yaml"
 
 
-def next_step(cause: HoldCause | None, commands: Commands) -> NextStep:
-    """Return the one command that ends a hold, or that carries a decision on (``cause`` ``None``: it scales)."""
+def next_step(cause: HoldCause | None, commands: Commands, reason: str = "") -> NextStep:
+    """Return the one command that ends a hold, or that carries a decision on (``cause`` ``None``: it scales).
+
+    ``reason`` is the decision's sentence: of a strategy that cannot be simulated it alone says what would mend that.
+    """
+    fields = list(dict.fromkeys(_FIELD.findall(reason)))
+    if cause is HoldCause.UNSUPPORTED_STRATEGY and fields:
+        return commands.stated(" or ".join(fields))
     return _STEPS[cause](commands)
+
+
+def step_of(decision: Decision, commands: Commands) -> NextStep:
+    """Return the next command after a decision."""
+    return next_step(decision.hold_cause, commands, decision.reason)
 
 
 def step_after(record: DecisionRecord) -> NextStep:
     """Return the next command of somebody who has a decision's file: the policy's file goes by the policy's name."""
-    return next_step(record.decision.hold_cause, PolicyCommands(f"{record.policy}.yaml"))
+    return step_of(record.decision, PolicyCommands(f"{record.policy}.yaml"))
 
 
 _STEPS: Mapping[HoldCause | None, Callable[[Commands], NextStep]] = {
@@ -187,32 +212,34 @@ _STEPS: Mapping[HoldCause | None, Callable[[Commands], NextStep]] = {
     HoldCause.INCOMPLETE_DATA: lambda commands: NextStep(commands.watch, "a watch as long as the window"),
     HoldCause.NO_CONSUMERS: lambda commands: NextStep(commands.doctor, "says whether consumers run unseen"),
     HoldCause.MEMBERS_UNKNOWN: lambda commands: NextStep(commands.doctor, "says what hides the members"),
-    HoldCause.UNKNOWN_PODS: lambda commands: NextStep(
-        commands.decide,
-        f"after spec.membersPerPod in {commands.settings} says it; or take a snapshot with spec.kubernetes there",
-    ),
+    HoldCause.SEVERAL_DEPLOYMENTS: lambda commands: NextStep(commands.doctor, "shows the pods and members of each"),
+    HoldCause.UNKNOWN_PODS: lambda commands: commands.pods,
     HoldCause.UNEVEN_PODS: lambda commands: NextStep(commands.doctor, "shows pods and members"),
     HoldCause.UNKNOWN_STRATEGY: lambda commands: NextStep(
         commands.doctor,
         f"shows what the members run; where they own queues, a strategy that you know goes into spec.strategy of "
         f"{commands.settings}",
     ),
-    HoldCause.UNSUPPORTED_STRATEGY: lambda commands: NextStep(commands.change_strategy, "to AVG, for example"),
+    HoldCause.UNSUPPORTED_STRATEGY: lambda commands: NextStep(commands.doctor, "shows what the members run"),
+    HoldCause.OTHER_LEVER: lambda commands: NextStep(commands.doctor, "shows how far behind it is while you turn that"),
     HoldCause.UNKNOWN_CAPACITY: lambda commands: NextStep(
         commands.watch,
         f"while messages wait; a figure that you know goes into spec.capacity.messagesPerSecond of {commands.settings}",
     ),
     HoldCause.BLOCKED_QUEUES: lambda commands: NextStep(commands.doctor, "names the queues that stand still"),
+    HoldCause.COMMITS_WENT_BACK: lambda commands: NextStep(commands.doctor, "names the members that went back"),
     HoldCause.SLOW_MEMBERS: lambda commands: NextStep(commands.doctor, "names the members that are slow"),
     HoldCause.UNKNOWN_RATES: lambda commands: NextStep(commands.watch, "rates take two samples of each queue"),
     HoldCause.UNKNOWN_LAG: lambda commands: NextStep(commands.doctor, "names the queues without a stored offset"),
     HoldCause.UNSETTLED: lambda commands: NextStep(commands.doctor, "shows who owns what, and whether it stays so"),
     HoldCause.RECENTLY_CHANGED: lambda commands: NextStep(commands.watch, "after the rest that the policy asks for"),
     HoldCause.UNKNOWN_CHANGES: lambda commands: NextStep(commands.watch, "watches for spec.stabilisation.seconds, too"),
-    HoldCause.OTHER_SCALER: lambda commands: NextStep(
-        commands.decide, f"after spec.autoscaler.mode in {commands.settings} is setBounds or pause"
-    ),
+    HoldCause.STEP_LIMIT: lambda commands: commands.compare,
+    HoldCause.OTHER_SCALER: lambda commands: commands.stated("spec.autoscaler.mode", "setBounds or pause"),
     HoldCause.GROWTH_DID_NOT_HELP: lambda commands: NextStep(commands.doctor, "shows what the consumers wait for"),
-    HoldCause.NO_COUNT_MEETS: lambda commands: NextStep(commands.counts, "shows what each count comes to"),
+    HoldCause.NO_COUNT_MEETS: lambda commands: commands.compare,
+    HoldCause.SHARED_TARGET: lambda commands: NextStep(
+        commands.doctor, "shows this group; the sentence names the other"
+    ),
     HoldCause.PLAN_REFUSED: lambda commands: NextStep(commands.doctor, "shows pods and members"),
 }

@@ -2,9 +2,9 @@
 
 from collections.abc import Iterator
 
-from planner import words
 from planner.advice.answer import Advice, Price
 from planner.diagnosis.finding import Finding
+from planner.text import words
 
 
 def load_sentence(advice: Advice) -> str:
@@ -41,11 +41,13 @@ def finding_advice(finding: Finding) -> str:
 
 
 def labelled_lines(advice: Advice) -> Iterator[tuple[str, str]]:
-    """Yield what stands beside the decision, each line with its label: load, price, near misses.
+    """Yield what stands beside the decision, each line with its label: load, what is counted, price, near misses.
 
     A near miss after the first has no label.
     """
     yield "load", load_sentence(advice)
+    if advice.count_note:
+        yield "counts", advice.count_note
     if not advice.decision.is_hold:
         yield "price", price_sentence(advice)
     for number, miss in enumerate(advice.near_misses):

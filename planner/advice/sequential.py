@@ -3,9 +3,9 @@
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 
-from planner import words
 from planner.advice.evaluation import Evaluation
 from planner.decision.decision import HoldCause
+from planner.text import words
 
 LEAST_S = 60.0
 """Upper rates are means of whole minutes, so that no watch says less."""
@@ -24,6 +24,7 @@ PATIENCE_S: Mapping[HoldCause, float] = {
     HoldCause.NO_CONSUMERS: 30.0,
     HoldCause.OTHER_SCALER: 30.0,
     HoldCause.MEMBERS_UNKNOWN: 60.0,
+    HoldCause.SEVERAL_DEPLOYMENTS: 30.0,
     HoldCause.UNKNOWN_PODS: 30.0,
     HoldCause.UNEVEN_PODS: 180.0,
     HoldCause.UNSUPPORTED_STRATEGY: 30.0,
@@ -31,6 +32,7 @@ PATIENCE_S: Mapping[HoldCause, float] = {
     HoldCause.UNKNOWN_STRATEGY: 60.0,
     HoldCause.UNKNOWN_LAG: 90.0,
     HoldCause.BLOCKED_QUEUES: 120.0,
+    HoldCause.COMMITS_WENT_BACK: 120.0,
     HoldCause.SLOW_MEMBERS: 120.0,
     HoldCause.UNSETTLED: 180.0,
 }
@@ -109,8 +111,9 @@ def _answer(evaluation: Evaluation) -> tuple[int, HoldCause | None]:
 def _compare(evaluations: Sequence[Evaluation]) -> Iterator[Condition]:
     newest = evaluations[-1]
     watched, steady = newest.watched_s, steady_s(evaluations)
-    yield Condition("watched", watched / LEAST_S, f"watched for {words.duration(watched)} of {LEAST_S:.0f} s")
-    yield Condition("steady", steady / STEADY_S, f"the same answer for {words.duration(steady)} of {STEADY_S:.0f} s")
+    yield Condition("watched", watched / LEAST_S, f"watched for {words.duration(watched)} of {words.duration(LEAST_S)}")
+    same = f"the same answer for {words.duration(steady)} of {words.duration(STEADY_S)}"
+    yield Condition("steady", steady / STEADY_S, same)
     yield _bounds(newest)
 
 

@@ -8,6 +8,7 @@ import inspect
 import os
 import sys
 from collections.abc import Mapping
+from functools import lru_cache
 from hashlib import sha256
 from pathlib import Path
 from types import ModuleType
@@ -89,6 +90,12 @@ def installed_names() -> list[str]:
 
 
 def _entry_points() -> "EntryPoints":
+    return _entry_points_below(tuple(sys.path))
+
+
+@lru_cache(maxsize=4)
+def _entry_points_below(_: tuple[str, ...]) -> "EntryPoints":
+    """Return those of the packages on this path: to read the metadata of some hundred takes most of a second."""
     from importlib.metadata import entry_points  # noqa: PLC0415  it brings mail and sockets, for a rare need
 
     return entry_points(group=ENTRY_POINTS)

@@ -1,12 +1,11 @@
-"""Requests of ``planner allocate`` for RocketMQ, and their answers: design.md section 4."""
+"""What a RocketMQ strategy is asked, and its answer: design.md section 4."""
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any
 
 from planner.allocation import fields
 from planner.allocation.group import GroupAllocation, allocate_group
-from planner.allocation.registry import find_strategy
 from planner.allocation.rocketmq import ConsistentHash, MachineRoomNearby, PopSharing
 from planner.allocation.strategy import Strategy
 from planner.errors import BadInputError
@@ -16,7 +15,6 @@ MOST_QUEUES = 2_000_000
 MOST_CLIENTS = 200_000
 MOST_RING_POINTS = 20_000_000
 MOST_SHARED_PAIRS = 20_000_000
-_FIELDS = ("system", "strategy", "group", "queues", "clients", "options")
 
 QueueDocument = list[str | int]
 """A queue in an answer: topic, broker, queue id."""
@@ -24,37 +22,24 @@ QueueDocument = list[str | int]
 
 @dataclass(frozen=True, slots=True)
 class AllocationRequest:
-    """One checked request: which strategy, for which group, over which queues and clients, in any order."""
+    """Which strategy, for which group, over which queues and clients, in any order.
+
+    Raises ``BadInputError`` for a queue that comes twice, a broker or client without the room that the strategy needs,
+    and more than fits into memory.
+    """
 
     strategy: Strategy
     group: str
     queues: Sequence[MessageQueue]
     clients: Sequence[str]
 
+    def __post_init__(self) -> None:
+        fields.distinct(self.queues, "queues")
+        _check_together(self)
+
     def allocate(self) -> GroupAllocation:
         """Return the ownership."""
         return allocate_group(self.strategy, self.queues, self.clients, self.group)
-
-
-def read_request(document: Mapping[str, Any]) -> AllocationRequest:
-    """Return the request, checked; raise ``BadInputError`` naming field, value and expectation."""
-    fields.only_known(document, _FIELDS, "request")
-    for name, expected in (
-        ("strategy", "a strategy's name"),
-        ("queues", "a list of queues"),
-        ("clients", "a list of client ids"),
-    ):
-        if name not in document:
-            raise fields.missing(name, expected)
-    strategy_name = fields.text(document["strategy"], "strategy", "a strategy's name")
-    options = document.get("options")
-    strategy = find_strategy(strategy_name, fields.mapping({} if options is None else options, "options"))
-    group = document.get("group", "")
-    if not isinstance(group, str):
-        raise fields.refusal("group", group, "a text")
-    request = AllocationRequest(strategy, group, _queues(document["queues"]), _clients(document["clients"]))
-    _check_together(request)
-    return request
 
 
 def answer_document(allocation: GroupAllocation) -> dict[str, Any]:
@@ -74,23 +59,6 @@ def answer_document(allocation: GroupAllocation) -> dict[str, Any]:
 
 def _documents(queues: Sequence[MessageQueue]) -> list[QueueDocument]:
     return [[queue.topic, queue.broker, queue.queue_id] for queue in queues]
-
-
-def _queues(value: object) -> Sequence[MessageQueue]:
-    _check_size(value, "queues", MOST_QUEUES)
-    return fields.distinct(fields.message_queues(value, "queues"), "queues")
-
-
-def _clients(value: object) -> Sequence[str]:
-    _check_size(value, "clients", MOST_CLIENTS)
-    for index, client in enumerate(fields.sequence(value, "clients", "a list of client ids")):
-        fields.text(client, f"clients[{index}]", "a client id that is not empty")
-    return tuple(fields.sequence(value, "clients"))
-
-
-def _check_size(value: object, field: str, most: int) -> None:
-    if isinstance(value, list) and len(value) > most:
-        raise BadInputError(f"{field}: found {len(value)} entries, expected at most {most} in one request")
 
 
 def _check_together(request: AllocationRequest) -> None:

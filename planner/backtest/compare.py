@@ -11,17 +11,19 @@ from planner.backtest.policies.hpa import hpa_grid
 from planner.backtest.policies.keda import keda_grid
 from planner.backtest.policies.optimum import optimum_grid
 from planner.backtest.policies.planner import Planner
+from planner.backtest.policies.smallest import SmallestCount
 from planner.backtest.scenario import Scenario
 
 GRIDS: Final[dict[str, Callable[[Scenario], Iterable[Policy]]]] = {
     "planner": lambda scenario: [Planner(scenario)],
+    "smallest-count": lambda scenario: [SmallestCount(scenario)],
     "keda": keda_grid,
     "flink": flink_grid,
     "hpa-cpu": hpa_grid,
     "fixed": fixed_grid,
     "optimum": optimum_grid,
 }
-"""Policy -> the settings of it that are played; the cheapest is the answer. The planner has one setting for all."""
+"""Policy -> the settings of it that are played; the cheapest is the answer. The planner's two rules have one each."""
 POLICY_NAMES: Final = tuple(GRIDS)
 OPTIMUM: Final = "optimum"
 MOST_CELLS: Final = 20_000

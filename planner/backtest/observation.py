@@ -35,7 +35,9 @@ class Policy(Protocol):
     """A rule that orders counts."""
 
     @property
-    def name(self) -> str: ...
+    def name(self) -> str:
+        """The rule's name, for people."""
+        ...
 
     @property
     def tuning(self) -> str:

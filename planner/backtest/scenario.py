@@ -2,11 +2,13 @@
 
 from collections.abc import Sequence
 from dataclasses import dataclass
+from datetime import datetime
 from functools import cached_property
 
 import numpy as np
 from numpy.typing import NDArray
 
+from planner.demand.events import Event
 from planner.model.queues import Queue
 
 Floats = NDArray[np.float64]
@@ -31,6 +33,8 @@ class Scenario:
 
     ``messages`` has one row an interval and one column a queue, in the order of ``queues`` (sorted as the clients sort
     them); the first ``history_s`` seconds are known beforehand. ``capacity`` is in messages per second and consumer.
+    ``events`` are known times with another load, which the arrivals have in them; the play begins at ``begins_at``,
+    which is known where there are events.
     """
 
     queues: Sequence[Queue]
@@ -48,6 +52,8 @@ class Scenario:
     prices: Prices
     every_s: float
     seed: int
+    events: tuple[Event, ...] = ()
+    begins_at: datetime | None = None
 
     @cached_property
     def played_from(self) -> int:

@@ -19,7 +19,10 @@ def abort(
     namespace: Namespace = None,
     kubeconfig: Kubeconfig = None,
     policy: Annotated[
-        Path | None, typer.Option("--policy", "-p", help="Policy file; default: the policy object in the cluster.")
+        Path | None,
+        typer.Option(
+            "--policy", "-p", help="Policy file, or a folder of all; default: the policy object in the cluster."
+        ),
     ] = None,
     wait: Annotated[bool, typer.Option(help="Undo the steps here, or follow who does; else only ask for it.")] = True,
     form: FormatOption = None,

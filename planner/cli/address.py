@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 
 from planner.errors import BadInputError, PlannerError, UnknownNameError
-from planner.words import nearest_first, some
+from planner.text.words import nearest_first, some
 
 if TYPE_CHECKING:
     from planner.model.samples import GroupSample
@@ -46,6 +46,15 @@ CredentialsOption = Annotated[
         show_default=False,
     ),
 ]
+ProxyOption = Annotated[
+    list[str] | None,
+    typer.Option(
+        "--proxy",
+        metavar="HOST:PORT",
+        help="RocketMQ 5: the remoting port (8080) of a proxy, which alone lists gRPC clients; may be repeated.",
+        show_default=False,
+    ),
+]
 TlsOption = Annotated[bool, typer.Option("--tls", help="RocketMQ: talk TLS, with the system's authorities.")]
 CaFileOption = Annotated[
     Path | None,
@@ -63,6 +72,7 @@ class Address:
     credentials: Path | None = None
     tls: bool = False
     ca_file: Path | None = None
+    proxies: tuple[str, ...] = ()
 
     def check(self, command: str) -> None:
         """Raise ``BadInputError`` unless the options name one installation and fit its system."""
@@ -72,10 +82,10 @@ class Address:
                 f"planner {command}: found {amount} of --name-server and --kafka, expected one of them: "
                 f"planner {command} -n HOST:9876 or planner {command} --kafka HOST:9092"
             )
-        if self.kafka is not None and (self.tls or self.ca_file or self.cluster):
+        if self.kafka is not None and (self.tls or self.ca_file or self.cluster or self.proxies):
             raise BadInputError(
-                f"planner {command}: --cluster, --tls and --ca-file go with -n: Kafka has TLS in the properties that "
-                "--credentials names"
+                f"planner {command}: --cluster, --proxy, --tls and --ca-file go with -n: Kafka has TLS in the "
+                "properties that --credentials names"
             )
 
     @property
@@ -91,6 +101,7 @@ class Address:
         options = [f"--cluster {shlex.quote(self.cluster)}"] if self.cluster else []
         options += [f"--credentials {shlex.quote(str(self.credentials))}"] if self.credentials else []
         options += ["--tls"] if self.tls else []
+        options += [f"--proxy {shlex.quote(proxy)}" for proxy in self.proxies]
         options += [f"--ca-file {shlex.quote(str(self.ca_file))}"] if self.ca_file else []
         return "".join(f" {option}" for option in options)
 
@@ -103,7 +114,8 @@ class Address:
         account = {"credentialsFile": self.credentials} if self.credentials else {}
         tls = {"tls": {"caFile": self.ca_file}} if self.tls or self.ca_file else {}
         servers = {"system": "rocketmq", "nameServers": _split(self.name_server or "", ";")}
-        return {**servers, "cluster": cluster, "group": group, **account, **tls}
+        proxies = {"proxies": self.proxies} if self.proxies else {}
+        return {**servers, "cluster": cluster, "group": group, **proxies, **account, **tls}
 
     def open(self, groups: Sequence[str]) -> "AbstractContextManager[OpenInstallation]":
         """Return the open installation; no ``groups`` means all of them. Raises as ``survey.open_…`` do."""
@@ -118,6 +130,7 @@ class Address:
             account=self.credentials,
             uses_tls=self.tls,
             ca_file=self.ca_file,
+            proxies=self.proxies,
         )
 
 

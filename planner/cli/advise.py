@@ -1,12 +1,13 @@
 """``planner advise``: an address is enough; watch until the answer is clear, then one decision and the next command."""
 
 from collections.abc import Sequence
-from dataclasses import dataclass, replace
+from datetime import UTC, datetime
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any
+from typing import TYPE_CHECKING, Annotated
 
 import typer
 
+from planner.advice.counting import MOST_MEMBERS
 from planner.advice.sequential import LONGEST_S
 from planner.cli.address import (
     Address,
@@ -14,35 +15,22 @@ from planner.cli.address import (
     ClusterOption,
     CredentialsOption,
     DeploymentOption,
-    Discovery,
     KafkaOption,
     KubeconfigOption,
     NameServerOption,
+    ProxyOption,
     TlsOption,
-    discover,
     workload_of,
 )
-from planner.cli.console import Format, FormatOption, errors, print_json, text_console
+from planner.cli.advice_output import print_conclusions, write_files
+from planner.cli.advising import Request, answers
+from planner.cli.console import Format, FormatOption, Output, answering, check_output, parse_time
+from planner.cli.metric_reading import BasicAuthOption, BearerOption, LabelOption, MatchOption, SystemOption, pairs
+from planner.cli.past_advice import STEP_S
 from planner.errors import BadInputError, OutOfReachError
 
 if TYPE_CHECKING:
-    from planner.advice.answer import Advice
-    from planner.cli.concluding import Conclusion
-    from planner.cli.target import Target
-    from planner.documents.policy import ConsumerScalingPolicy
-
-
-@dataclass(frozen=True, slots=True)
-class Request:
-    """What the command line asks for; ``group`` ``None`` is every group, ``deployment`` is namespace and name."""
-
-    address: Address
-    group: str | None
-    deployment: tuple[str, str] | None
-    kubeconfig: Path | None
-    highest: int | None
-    longest_s: float
-    members_per_pod: int | None = None
+    from planner.cli.past_advice import PastRequest
 
 
 def advise(
@@ -68,25 +56,65 @@ def advise(
         typer.Option(
             "--members-per-pod",
             min=1,
-            max=64,
-            help="Members that each pod runs, where they share addresses and no --deployment tells.",
+            max=MOST_MEMBERS,
+            help="Members that each pod runs, where they share addresses and no --deployment says so.",
             show_default=False,
         ),
     ] = None,
     at_most: Annotated[
         int,
-        typer.Option("--at-most", min=10, max=3600, help="Seconds to watch at most; a clear answer ends it before."),
+        typer.Option("--at-most", min=10, max=3600, help="Seconds to watch at most; a clear answer stops it earlier."),
     ] = int(LONGEST_S),
     cluster: ClusterOption = None,
     kubeconfig: KubeconfigOption = None,
     credentials: CredentialsOption = None,
     tls: TlsOption = False,
     ca_file: CaFileOption = None,
+    proxy: ProxyOption = None,
     snapshot: Annotated[
         Path | None, typer.Option(help="Keep what was watched, for planner plan.", show_default=False)
     ] = None,
     html: Annotated[Path | None, typer.Option(help="Write a page with pictures, too.", show_default=False)] = None,
+    prometheus: Annotated[
+        str | None,
+        typer.Option(help="Look back at the groups' last days here instead: http://host:9090.", show_default=False),
+    ] = None,
+    days: Annotated[float, typer.Option(min=0.05, max=60, help="With --prometheus: how far back.")] = 14.0,
+    until: Annotated[
+        str | None, typer.Option(help="With --prometheus: up to when (ISO 8601).", show_default="now")
+    ] = None,
+    step: Annotated[
+        float, typer.Option(min=60, max=3600, help="With --prometheus: seconds between two readings.")
+    ] = STEP_S,
+    capacity: Annotated[
+        list[str] | None,
+        typer.Option(
+            help="With --prometheus: GROUP=MESSAGES_PER_SECOND that one consumer can do; may be repeated.",
+            show_default="seen while the group was behind",
+        ),
+    ] = None,
+    queues_each: Annotated[
+        int | None,
+        typer.Option(
+            min=1,
+            max=1024,
+            help="With --prometheus: queues of each topic, where metrics show topics alone.",
+            show_default=False,
+        ),
+    ] = None,
+    consumer_hour: Annotated[
+        float | None,
+        typer.Option(
+            min=0, help="With --prometheus: what one consumer costs an hour, in any money.", show_default=False
+        ),
+    ] = None,
+    system: SystemOption = None,
+    match: MatchOption = None,
+    label: LabelOption = None,
+    bearer_token_file: BearerOption = None,
+    basic_auth_file: BasicAuthOption = None,
     form: FormatOption = None,
+    output: Output = None,
 ) -> None:
     """Watch a group until the answer is clear, and say how many consumers it needs. No policy file; only reads.
 
@@ -95,8 +123,36 @@ def advise(
     planner advise --kafka 10.0.0.5:9092 --group shop-payments --deployment shop/payments
 
     planner advise -n 10.0.0.5:9876 --all
+
+    With --prometheus no broker is read: each group's last days as they were stand beside what the planner and a tuned
+    KEDA would have done with the same load. Groups that cannot be compared are named with the reason. Exit code 0
+    then, 3 where not one group could be played.
+
+    planner advise --prometheus http://prometheus:9090 --all --consumer-hour 0.05 --html advice.html
     """
-    address = Address(name_server, kafka, cluster, credentials, tls, ca_file)
+    check_output(form, output)
+    if prometheus is not None:
+        brokers = {
+            "--name-server": name_server,
+            "--kafka": kafka,
+            "--deployment": deployment,
+            "--max": highest,
+            "--members-per-pod": members_per_pod,
+            "--cluster": cluster,
+            "--proxy": proxy,
+            "--kubeconfig": kubeconfig,
+            "--credentials": credentials,
+            "--tls": tls,
+            "--snapshot": snapshot,
+        }
+        _check_past(group, [name for name, value in brokers.items() if value], everything=everything)
+        access = (prometheus, bearer_token_file, basic_auth_file, ca_file)
+        span = (days, step, until)
+        request = _past_request(access, group, (system, match, label), span, (capacity, queues_each))
+        with answering(form, output) as answer:
+            _advise_past(request, consumer_hour, html, answer.format)
+        return
+    address = Address(name_server, kafka, cluster, credentials, tls, ca_file, tuple(proxy or ()))
     address.check("advise")
     _check(group, deployment, kubeconfig, snapshot, everything=everything)
     if everything and members_per_pod is not None:
@@ -106,9 +162,54 @@ def advise(
     conclusions, unread = answers(
         Request(address, group, workload, kubeconfig, highest, float(at_most), members_per_pod)
     )
-    _write_files(conclusions, unread, snapshot, html, is_table=everything)
-    _print(conclusions, unread, form or Format.TEXT, is_table=everything)
+    write_files(conclusions, unread, snapshot, html, is_table=everything)
+    with answering(form, output) as answer:
+        print_conclusions(conclusions, unread, answer.format, is_table=everything)
     if unread:
+        raise typer.Exit(OutOfReachError.exit_code)
+
+
+def _check_past(group: str | None, others: Sequence[str], *, everything: bool) -> None:
+    if others:
+        raise BadInputError(f"planner advise: --prometheus reads no broker: leave {' and '.join(others)} out")
+    if everything == (group is not None):
+        raise BadInputError("planner advise: it goes with either --group NAME or --all: say one of them")
+
+
+def _past_request(
+    access: tuple[str, Path | None, Path | None, Path | None],
+    group: str | None,
+    series: tuple[str | None, list[str] | None, list[str] | None],
+    span: tuple[float, float, str | None],
+    stated: tuple[list[str] | None, int | None],
+) -> "PastRequest":
+    from planner.cli.past_advice import PastRequest, capacities
+    from planner.sources.prometheus import Access
+
+    (system, match, label), (days, step_s, until), (capacity, queues_each) = series, span, stated
+    return PastRequest(
+        access=Access(*access),
+        group=group,
+        system=system,
+        matchers=pairs(match, "--match"),
+        labels=pairs(label, "--label"),
+        days=days,
+        step_s=step_s,
+        until=parse_time(until, "--until") if until else datetime.now(UTC),
+        capacities=capacities(capacity),
+        queues_each=queues_each,
+    )
+
+
+def _advise_past(request: "PastRequest", price: float | None, html: Path | None, form: Format) -> None:
+    from planner.cli.past_advice import print_past, review_past, write_past_page
+
+    _check_page(html)
+    reviews, others = review_past(request)
+    if html is not None:
+        write_past_page(html, reviews, others, request.span, price)
+    print_past(reviews, others, request.span, price, form)
+    if not reviews:
         raise typer.Exit(OutOfReachError.exit_code)
 
 
@@ -134,137 +235,3 @@ def _check_page(html: Path | None) -> None:
     from planner.report.doctor import check_page
 
     check_page(html)
-
-
-def answers(request: Request) -> "tuple[list[Conclusion], list[tuple[str, str]]]":
-    """Return the answers, largest gain first, and the groups that could not be read, each with the reason."""
-    from planner.advice.answer import by_gain
-    from planner.cli.advise_view import WatchView
-    from planner.cli.concluding import conclude
-    from planner.cli.watching import single_installation, watch_until_clear
-
-    names = (request.group,) if request.group else ()
-    with errors.status("reading the group" if names else "asking which groups there are"):
-        discovery = discover(request.address, names)
-        target = _target(request, discovery)
-        policies = _policies(request, discovery, target)
-    with WatchView(errors, request.longest_s) as view:
-        watch = watch_until_clear(single_installation(policies), request.longest_s, view.show)
-    with errors.status("working out what the change costs"):
-        conclusions = [
-            conclude(group, watch.pace.sample_every_s, request.address, target)
-            for group in watch.groups.values()
-            if group.samples
-        ]
-    failures = discovery.failures | {
-        name: group.failure for name, group in watch.groups.items() if group.failure is not None and not group.samples
-    }
-    unread = [(name, str(failure)) for name, failure in sorted(failures.items())]
-    return sorted(conclusions, key=lambda conclusion: by_gain(conclusion.advice)), unread
-
-
-def _target(request: Request, discovery: Discovery) -> "Target | None":
-    """Return the Deployment that is named, read before anybody waits, and print what does not fit."""
-    if request.deployment is None or request.group is None:
-        return None
-    from planner.cli.target import doubts, read_target
-
-    sample = discovery.samples[request.group]
-    target = read_target(*request.deployment, request.kubeconfig, sample)
-    for doubt in doubts(target, sample):
-        errors.print(f"planner: {doubt}")
-    return target
-
-
-def _policies(request: Request, discovery: Discovery, target: "Target | None") -> "list[ConsumerScalingPolicy]":
-    from planner.cli.default_policy import default_policy
-
-    return [
-        default_policy(request.address, sample, target, request.highest, request.members_per_pod)
-        for _, sample in sorted(discovery.samples.items())
-    ]
-
-
-def _write_files(
-    conclusions: "Sequence[Conclusion]",
-    unread: Sequence[tuple[str, str]],
-    snapshot: Path | None,
-    html: Path | None,
-    *,
-    is_table: bool,
-) -> None:
-    from planner.documents.data import SNAPSHOT
-    from planner.storage.files import write_atomically
-
-    if snapshot is not None:
-        write_atomically(snapshot, SNAPSHOT.dump(conclusions[0].snapshot))
-        errors.print(f"planner: snapshot written to {snapshot}")
-    if html is None:
-        return
-    from planner.report.advice import write_advice_page
-
-    if is_table:
-        write_advice_page(html, [conclusion.advice for conclusion in conclusions], unread)
-    else:
-        _write_case(html, conclusions[0])
-    errors.print(f"planner: page written to {html}")
-
-
-def _write_case(html: Path, conclusion: "Conclusion") -> None:
-    from planner.report.write import write_report
-
-    # The policy in memory needs a name for the Deployment; a page must not show one that nobody stated.
-    known = conclusion.advice.deployment is not None
-    write_report(
-        html,
-        conclusion.snapshot,
-        conclusion.outcomes,
-        conclusion.record if known else replace(conclusion.record, deployment="unknown"),
-        conclusion.plan,
-        max_utilisation=conclusion.policy.objective.stated_utilisation,
-        advice=conclusion.advice,
-    )
-
-
-def _print(
-    conclusions: "Sequence[Conclusion]", unread: Sequence[tuple[str, str]], form: Format, *, is_table: bool
-) -> None:
-    from planner.cli.advise_view import print_advice, print_advices
-
-    advices = [conclusion.advice for conclusion in conclusions]
-    if form is not Format.TEXT:
-        _print_document(_list_document(advices, unread) if is_table else document(advices[0]), form)
-    elif is_table:
-        print_advices(text_console(), advices, unread)
-    else:
-        print_advice(text_console(), advices[0], conclusions[0].policy)
-
-
-def document(advice: "Advice") -> dict[str, Any]:
-    """Return the fixed short form under ``apiVersion`` and ``kind``."""
-    from planner.advice.answer import short_form
-    from planner.documents.format import API_VERSION
-
-    return {"apiVersion": API_VERSION, "kind": "Advice", **short_form(advice)}
-
-
-def _list_document(advices: "Sequence[Advice]", unread: Sequence[tuple[str, str]]) -> dict[str, Any]:
-    """Return the short forms, each beside the group that it is about, and the groups that could not be read."""
-    from planner.advice.answer import short_form
-    from planner.documents.format import API_VERSION
-
-    items = [
-        {"group": advice.group, "system": advice.system, "cluster": advice.cluster, **short_form(advice)}
-        for advice in advices
-    ]
-    failures = [{"group": group, "reason": reason} for group, reason in unread]
-    return {"apiVersion": API_VERSION, "kind": "AdviceList", "items": items, "unread": failures}
-
-
-def _print_document(value: dict[str, Any], form: Format) -> None:
-    if form is Format.JSON:
-        print_json(value)
-        return
-    from planner.documents.yaml import dump_yaml
-
-    typer.echo(dump_yaml(value), nl=False)

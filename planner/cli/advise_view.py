@@ -11,12 +11,13 @@ from rich.progress_bar import ProgressBar
 from rich.table import Table
 from rich.text import Text
 
-from planner import words
 from planner.advice.sentences import certainty_sentence, finding_advice, finding_title, labelled_lines, span
 from planner.advice.sequential import steady_s
 from planner.cli.concluding import group_rates
 from planner.cli.console import text_console
 from planner.cli.watching import GroupWatch, Watch
+from planner.model.snapshot import SHARE
+from planner.text import words
 
 if TYPE_CHECKING:
     from planner.advice.answer import Advice
@@ -78,11 +79,13 @@ class WatchView:
         if group.snapshot is None:
             return f"{head} reading group {group.group}"
         arrival, consumption = group_rates(group.snapshot)
-        return (
-            f"{head} {words.per_second(arrival)}/s come in, {words.per_second(consumption)}/s are consumed by "
-            f"{words.counted(len(group.snapshot.clients), 'member')}, {words.number(group.snapshot.lag)} wait; "
-            f"{_leaning(group)}; {_confidence(group)}"
+        members = words.counted(len(group.snapshot.clients), "member")
+        rates = (
+            members
+            if arrival is None and consumption is None
+            else f"{words.rate(arrival)} come in, {words.rate(consumption)} are consumed by {members}"
         )
+        return f"{head} {rates}, {words.number(group.snapshot.lag)} wait; {_leaning(group)}; {_confidence(group)}"
 
 
 def _panel(group: GroupWatch) -> Table:
@@ -217,7 +220,7 @@ def _without_head(decision: "Decision") -> str:
 def _goal(policy: "ConsumerScalingPolicy", advice: "Advice") -> str:
     objective = policy.objective
     gone = f", a backlog is gone in {words.duration(objective.backlog_gone_s)}" if objective.backlog_gone_s else ""
-    client = policy.spec.timing
+    client = None if advice.decision.strategy == SHARE else policy.spec.timing
     timing = f" The price supposes Java clients {client.client_version} with default settings." if client else ""
     return (
         f"The busiest consumer is used at most {words.percent(objective.max_utilisation)}{gone}, with "

@@ -13,7 +13,7 @@ from rich.table import Table
 
 from planner.cli.console import Answer, Format, FormatOption, Output, answering, errors, text_console
 from planner.errors import BadInputError
-from planner.printable import json_text
+from planner.text.printable import json_text
 
 if TYPE_CHECKING:
     from planner.simulation.changes import Changes
@@ -41,8 +41,8 @@ def allocate(
     output: Output = None,
 ) -> None:
     """Say who owns which queue, exactly as the clients would compute it."""
-    from planner.allocation.answers import answer as allocation_of
-    from planner.allocation.answers import answer_all
+    from planner.documents.allocation import answer as allocation_of
+    from planner.documents.allocation import answer_all
 
     with answering(form, output) as answer:
         requests = read_document(source)
@@ -86,7 +86,7 @@ def read_document(source: str) -> Any:
 
 def _other_side(source: str, count: int) -> list[Document]:
     """Return the answers to compare with: given as such, or computed from requests."""
-    from planner.allocation.answers import answer_all
+    from planner.documents.allocation import answer_all
 
     document = read_document(source)
     others = document if isinstance(document, list) else [document]

@@ -78,7 +78,8 @@ def apply(
     namespace: Namespace = None,
     kubeconfig: Kubeconfig = None,
     policy: Annotated[
-        Path | None, typer.Option("--policy", "-p", help="Policy file; default: the policy object in the cluster.")
+        Path | None,
+        typer.Option("--policy", "-p", help="Policy file, or folder of policies; default: the objects in the cluster."),
     ] = None,
     data: Records = None,
     form: FormatOption = None,
@@ -86,7 +87,7 @@ def apply(
 ) -> None:
     """Carry out an approved plan, or follow the controller that does.
 
-    Progress stands in the plan's status: whoever applies it again goes on where it stopped. Exit code 1 when it was
+    Progress stands in the plan's status: applying it again goes on where it stopped. Exit code 1 when it was
     refused, rolled back or is stuck.
     """
     mode = _mode(dry_run)
@@ -110,10 +111,10 @@ def _apply(
 ) -> None:
     plan_namespace = namespace or document["metadata"].get("namespace", "default")
     with rollouts.open_cluster(kubeconfig) as api:
+        from planner.approval.handover import submit
         from planner.deployments.drive import open_ports
         from planner.deployments.plans import ClusterPlans
         from planner.deployments.rights import check_rights
-        from planner.handover import submit
 
         ports = open_ports(api, plan_namespace, rollouts.live_groups(), rollouts.policies(api, plan_namespace, policy))
         plans = ClusterPlans(api, plan_namespace)

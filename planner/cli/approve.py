@@ -23,7 +23,7 @@ def approve(
     ] = None,
     confirm: Annotated[
         list[str] | None,
-        typer.Option(help="The phrase of a step that writes offsets, word by word; once for each.", show_default=False),
+        typer.Option(help="A phrase that the plan asks for, word by word; once for each.", show_default=False),
     ] = None,
     namespace: Namespace = None,
     kubeconfig: Kubeconfig = None,

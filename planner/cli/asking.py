@@ -9,6 +9,7 @@ import typer
 
 from planner.cli.console import errors
 from planner.errors import BadInputError, MissingExtraError, OutOfReachError, PlannerError
+from planner.text.printable import one_line
 
 _T = TypeVar("_T")
 
@@ -48,7 +49,7 @@ def _answer(question: str, option: str, default: str | None) -> str:
     # Prompts write some of their text to standard output, where the policy may go.
     try:
         with contextlib.redirect_stdout(sys.stderr):
-            return str(typer.prompt(question, default=default, show_default=bool(default), err=True)).strip()
+            return str(typer.prompt(one_line(question), default=default, show_default=bool(default), err=True)).strip()
     except typer.Abort:
         errors.print()
         raise BadInputError(f"no answer to the question {question!r}: give it as {option}") from None

@@ -8,7 +8,7 @@ import typer
 from rich.table import Table
 
 from planner.cli.console import FormatOption, Output, answering, errors, text_console
-from planner.words import duration, number
+from planner.text.words import duration, number
 
 if TYPE_CHECKING:
     from planner.backtest.play import Run
@@ -19,20 +19,30 @@ def backtest(
     scenario: Annotated[
         Path, typer.Argument(metavar="SCENARIO.json", help="Scenario file; it names its arrivals.", show_default=False)
     ],
+    html: Annotated[Path | None, typer.Option(help="Write a page with the picture, too.", show_default=False)] = None,
     form: FormatOption = None,
     output: Output = None,
 ) -> None:
     """Play recorded load under several policies in one simulated group, and say what each would have cost.
 
-    Policies: planner, keda, flink, hpa-cpu, fixed, and optimum, which knows the future. All but the planner are tuned
-    for the scenario with hindsight.
+    Policies: planner, smallest-count (its other rule), keda, flink, hpa-cpu, fixed, and optimum, which knows the
+    future. All but the first two are tuned for the scenario with hindsight.
     """
     from planner.backtest.compare import compare
     from planner.documents.backtest import read_scenario
 
+    if html is not None:
+        from planner.report.doctor import check_page
+
+        check_page(html)
     with answering(form, output) as answer:
         group, names = read_scenario(scenario)
         runs = compare(group, names, _report)
+        if html is not None:
+            from planner.report.backtest import write_backtest_page
+
+            write_backtest_page(html, group, runs)
+            errors.print(f"planner: page written to {html}")
         if answer.is_text:
             _print(group, runs)
         else:

@@ -4,10 +4,11 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from planner.advice.answer import Advice, findings_that_matter, price_of
+from planner.advice.counting import count_note, likely_members_per_pod
 from planner.advice.evaluation import own_outcomes
 from planner.advice.near_misses import near_misses
-from planner.advice.next_step import AddressCommands, next_step
-from planner.cli.default_policy import with_window
+from planner.advice.next_step import AddressCommands, step_of
+from planner.cli.default_policy import MOST, with_window
 from planner.cli.watching import GroupWatch
 
 if TYPE_CHECKING:
@@ -37,8 +38,8 @@ def conclude(watch: GroupWatch, sample_every_s: float, address: "Address", targe
     from planner import pipeline
 
     policy = with_window(watch.policy, watch.watched_s)
-    snapshot = pipeline.take_snapshot(watch.samples, sample_every_s, policy, watch.samples[-1].at)
-    outcomes = own_outcomes(snapshot, policy.spec.min_replicas, policy.spec.max_replicas)
+    snapshot = watch.take_snapshot(policy, sample_every_s)
+    outcomes = own_outcomes(snapshot, policy.objective.lowest, policy.objective.highest)
     record = pipeline.decide(snapshot, outcomes, policy)
     if not record.decision.is_hold:
         outcomes = _with_price(outcomes, snapshot, record)
@@ -50,6 +51,8 @@ def conclude(watch: GroupWatch, sample_every_s: float, address: "Address", targe
         deployment=str(target) if target else None,
         highest=policy.spec.max_replicas,
         kubeconfig=str(target.kubeconfig) if target and target.kubeconfig else None,
+        members_per_pod=likely_members_per_pod(snapshot),
+        larger_bound=_larger_bound(snapshot, policy.spec.max_replicas),
     )
     clarity = watch.clarity
     arrival, consumption = group_rates(snapshot)
@@ -68,9 +71,19 @@ def conclude(watch: GroupWatch, sample_every_s: float, address: "Address", targe
         missing=clarity.missing if clarity else (),
         near_misses=near_misses(outcomes, record.decision.target, policy.objective),
         findings=findings_that_matter(_findings(watch, sample_every_s)),
-        next=next_step(record.decision.hold_cause, commands),
+        next=step_of(record.decision, commands),
+        count_note=count_note(snapshot),
     )
     return Conclusion(advice, policy, snapshot, outcomes, record, plan)
+
+
+def _larger_bound(snapshot: "GroupSnapshot", highest: int) -> int | None:
+    """Return twice the bound, or as many pods as there are queues for; ``None`` where no more could help."""
+    from planner.simulation.candidates import shares_messages
+
+    queues = -(-len(snapshot.data_queues) // (snapshot.members_per_pod or 1))
+    larger = min(2 * highest, MOST if shares_messages(snapshot) else queues)
+    return larger if highest < larger <= MOST else None
 
 
 def group_rates(snapshot: "GroupSnapshot") -> tuple[float | None, float | None]:

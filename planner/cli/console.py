@@ -13,11 +13,11 @@ from typing import Annotated, Any
 
 import typer
 
-from planner import words
 from planner.cli.screen import Screen
 from planner.errors import BadInputError
-from planner.printable import json_text
-from planner.words import did_you_mean
+from planner.text import words
+from planner.text.printable import json_text
+from planner.text.words import did_you_mean
 
 errors = Screen(stderr=True, soft_wrap=True)
 """Progress and errors go here, so that standard output stays clean for pipes."""
@@ -97,14 +97,11 @@ def answering(chosen: Format | None, output: str | None) -> Iterator[Answer]:
     A negative answer (``typer.Exit``) is written, too; after an error there is no file. Raises ``BadInputError`` for a
     folder or a word that is neither a form nor the name of a file.
     """
-    if output is None or output == STANDARD_OUTPUT:
-        yield Answer(chosen or Format.TEXT)
-    elif output in tuple(Format):
-        if chosen not in (None, output):
-            raise BadInputError(f"--format {chosen} and --output {output} contradict each other: leave one out")
-        yield Answer(Format(output), is_bare=True)
+    path = check_output(chosen, output)
+    if path is None:
+        short = None if output in (None, STANDARD_OUTPUT) else Format(output)
+        yield Answer(short or chosen or Format.TEXT, is_bare=short is not None)
     else:
-        path = output_file(output)
         buffer = io.StringIO()
         try:
             with redirect_stdout(buffer):
@@ -113,6 +110,20 @@ def answering(chosen: Format | None, output: str | None) -> Iterator[Answer]:
             _write(path, buffer.getvalue())
             raise
         _write(path, buffer.getvalue())
+
+
+def check_output(chosen: Format | None, output: str | None) -> Path | None:
+    """Return the file that ``--output`` names, ``None`` for standard output: at once, before anybody waits for a watch.
+
+    Raises ``BadInputError`` for a folder, for what is neither a form nor the name of a file, and for two forms.
+    """
+    if output is None or output == STANDARD_OUTPUT:
+        return None
+    if output not in tuple(Format):
+        return output_file(output)
+    if chosen not in (None, output):
+        raise BadInputError(f"--format {chosen} and --output {output} contradict each other: leave one out")
+    return None
 
 
 def output_file(name: str) -> Path:

@@ -26,11 +26,16 @@ def default_highest(sample: "GroupSample", replicas: int = 0) -> int:
     """Return the largest count that is considered unless somebody says so: no consumer without a queue.
 
     The number of data queues, at most ``GROWTH`` times the present members or ``FEWEST_HIGHEST``, and no fewer than
-    the present members or the Deployment's ``replicas``.
+    the present members or the Deployment's ``replicas``. Members that pop share messages, so that queues bound nothing.
     """
-    queues = sum(not queue.is_retry for queue in sample.routes.read_queues)
+    from planner.snapshot.delivery import pops
+
     present = max(len(sample.members), replicas)
-    return max(1, present, min(queues, max(FEWEST_HIGHEST, GROWTH * present)))
+    grown = max(FEWEST_HIGHEST, GROWTH * present)
+    if pops(sample):
+        return grown
+    queues = sum(not queue.is_retry for queue in sample.routes.read_queues)
+    return max(1, present, min(queues, grown))
 
 
 def default_policy(
@@ -48,13 +53,15 @@ def default_policy(
     from pydantic import ValidationError
 
     from planner.documents.format import document_error
-    from planner.documents.policy import DEFAULT_UTILISATION, ConsumerScalingPolicy
+    from planner.documents.policy import ConsumerScalingPolicy
+    from planner.documents.policy_spec import DEFAULT_UTILISATION
+    from planner.model.systems import system_named
 
     name = policy_name(sample.group)
     lowest, most = _bounds(sample, target, highest)
     spec: dict[str, Any] = {
         "source": address.source(sample.group, sample.cluster),
-        "scaleTargetRef": {"name": target.name if target else name},
+        "scaleTargetRef": _target_ref(target, name),
         "minReplicas": lowest,
         "maxReplicas": most,
         "objective": {"maxUtilisation": DEFAULT_UTILISATION, "backlogGoneSeconds": BACKLOG_GONE_S},
@@ -63,13 +70,18 @@ def default_policy(
         spec["membersPerPod"] = members_per_pod
     if target is not None:
         spec["kubernetes"] = {"kubeconfigFile": target.kubeconfig, "memberLabel": target.member_label}
-    if sample.system == "kafka":
+    if not system_named(sample.system).reports_setup:
         spec["timing"] = {"clientVersion": KAFKA_CLIENT, "brokerVersion": KAFKA_CLIENT}
     metadata = {"name": name, "namespace": target.namespace if target else "default"}
     try:
         return ConsumerScalingPolicy.model_validate({"metadata": metadata, "spec": spec})
     except ValidationError as error:
         raise document_error(error, f"the policy of group {sample.group}") from error
+
+
+def _target_ref(target: "Target | None", name: str) -> dict[str, str]:
+    kind = target.deployment.kind if target and target.deployment else None
+    return {**({"kind": kind} if kind else {}), "name": target.name if target else name}
 
 
 def _bounds(sample: "GroupSample", target: "Target | None", highest: int | None) -> tuple[int, int]:
@@ -90,7 +102,7 @@ def policy_name(group: str) -> str:
 
 def with_window(policy: "ConsumerScalingPolicy", watched_s: float) -> "ConsumerScalingPolicy":
     """Return the policy with the window that was watched, a minute at least and its own window at most."""
-    from planner.documents.policy import WindowSpec
+    from planner.documents.policy_spec import WindowSpec
 
     own = policy.spec.window
     seconds = max(60, min(own.seconds, int(watched_s)))

@@ -11,7 +11,10 @@ import typer
 from rich.console import Console
 from rich.text import Text
 
+from planner.cli.address import ProxyOption, workload_of
 from planner.cli.console import FormatOption, Output, answering, text_console
+from planner.errors import BadInputError
+from planner.text.words import duration
 
 if TYPE_CHECKING:
     from planner.cli.doctor_reading import Read
@@ -48,9 +51,17 @@ def doctor(
         list[Path] | None, typer.Option(help="Read sample files instead; may be repeated.", show_default=False)
     ] = None,
     deployment: Annotated[
-        str | None, typer.Option(help="The Deployment that runs the group: adds what pods tell.", show_default=False)
+        str | None,
+        typer.Option(
+            metavar="NAMESPACE/NAME",
+            help="The Deployment that runs the group: adds what its pods report.",
+            show_default=False,
+        ),
     ] = None,
-    namespace: Annotated[str | None, typer.Option(help="Its namespace.", show_default="default")] = None,
+    namespace: Annotated[
+        str | None,
+        typer.Option(help="The namespace of a Deployment named without one.", show_default="default"),
+    ] = None,
     kubeconfig: Annotated[
         Path | None, typer.Option(help="How to reach its API server.", show_default="kubectl's own")
     ] = None,
@@ -65,9 +76,10 @@ def doctor(
         Path | None,
         typer.Option(help="RocketMQ: talk TLS, and trust the authorities in this file (PEM).", show_default=False),
     ] = None,
+    proxy: ProxyOption = None,
     watch: Annotated[
         float,
-        typer.Option(min=0, max=86_400, help="Seconds to watch, a look every 5 s, two at least; 60 shows trends."),
+        typer.Option(min=0, max=86_400, help="Seconds to watch, a sample every 5 s, two at least; 60 shows trends."),
     ] = WATCH_S,
     top: Annotated[int, typer.Option(min=1, help="Findings printed as text; json and the page hold all.")] = TOP,
     html: Annotated[Path | None, typer.Option(help="Write a page with pictures, too.", show_default=False)] = None,
@@ -82,6 +94,7 @@ def doctor(
     from planner.diagnosis.finding import Severity
     from planner.documents.diagnosis import DOCTOR_REPORT
 
+    name, inside = _named(deployment, namespace)
     options = DoctorOptions(
         policy=policy,
         everything=everything,
@@ -92,12 +105,13 @@ def doctor(
         capture=capture,
         samples=tuple(sample or ()),
         watch_s=watch,
-        deployment=deployment,
-        namespace=namespace,
+        deployment=name,
+        namespace=inside,
         kubeconfig=kubeconfig,
         credentials=credentials,
         tls=tls,
         ca_file=ca_file,
+        proxies=tuple(proxy or ()),
     )
     if html is not None:
         from planner.report.doctor import check_page
@@ -120,6 +134,18 @@ def doctor(
             raise typer.Exit(1)
         if report.unread:
             raise typer.Exit(3)
+
+
+def _named(deployment: str | None, namespace: str | None) -> tuple[str | None, str | None]:
+    """Return name and namespace of the Deployment; raises ``BadInputError`` for two namespaces."""
+    workload = workload_of(deployment, "doctor")
+    if workload is None or deployment is None or "/" not in deployment:
+        return deployment, namespace
+    if namespace not in (None, workload[0]):
+        raise BadInputError(
+            f"planner doctor: --deployment {deployment} and --namespace {namespace} contradict each other"
+        )
+    return workload[1], workload[0]
 
 
 def _report(taken: "Read") -> "DoctorReport":
@@ -147,7 +173,7 @@ def _report(taken: "Read") -> "DoctorReport":
 def _reason(taken: "Read", group: str) -> str:
     """Return why a group could not be read, and where only the last read failed, that the rest is older."""
     reason = str(taken.survey.failures[group])
-    return f"the last look failed, what is told of it is older: {reason}" if group in taken.survey.samples else reason
+    return f"the last sample failed, what follows is older: {reason}" if group in taken.survey.samples else reason
 
 
 def print_report(console: Console, report: "DoctorReport", top: int) -> None:
@@ -180,11 +206,13 @@ def _headline(report: "DoctorReport") -> Text:
     healthy = report.count(None) - undecided
     total = len(report.groups)
     watched = max((diagnosis.watched_s for diagnosis in report.groups), default=0.0)
-    text = Text(f"{total} {'group' if total == 1 else 'groups'}, watched for {watched:.0f} s: ", style="bold")
+    text = Text(f"{total} {'group' if total == 1 else 'groups'}, watched for {duration(watched)}: ", style="bold")
     if healthy:
         counts.append((f"{healthy} healthy", "green"))
     if undecided:
-        counts.append((f"{undecided} without a finding yet, watched too briefly to tell whether it gets on", "cyan"))
+        counts.append(
+            (f"{undecided} without a finding yet, watched too briefly to know whether it makes progress", "cyan")
+        )
     for number, (words, style) in enumerate(counts):
         text.append(", " if number else "")
         text.append(words, style=style)

@@ -11,13 +11,15 @@ from rich.text import Text
 from planner.cli.console import errors
 from planner.cli.policy_reading import read_policy
 from planner.diagnosis.group_evidence import GroupEvidence
+from planner.diagnosis.shared_clients import with_shared_clients
 from planner.documents.data import SAMPLE
 from planner.errors import BadInputError, OutOfReachError, PlannerError, UnknownNameError
-from planner.model.deployments import Deployment
+from planner.model.deployments import APPS, Deployment
 from planner.model.samples import GroupSample
 from planner.sources.capture import open_capture
 from planner.sources.live import SAMPLE_EVERY_S, Installation, watch_installation
 from planner.sources.survey import OpenInstallation, Survey, open_kafka, open_rocketmq, survey
+from planner.text.words import duration
 
 
 @dataclass(frozen=True)
@@ -39,6 +41,7 @@ class DoctorOptions:
     credentials: Path | None = None
     tls: bool = False
     ca_file: Path | None = None
+    proxies: Sequence[str] = ()
 
 
 @dataclass(frozen=True)
@@ -60,7 +63,13 @@ def read(options: DoctorOptions) -> Read:
     if options.name_server is not None:
         account, tls, ca_file = options.credentials, options.tls, options.ca_file
         opened = open_rocketmq(
-            options.name_server, options.cluster, options.groups, account=account, uses_tls=tls, ca_file=ca_file
+            options.name_server,
+            options.cluster,
+            options.groups,
+            account=account,
+            uses_tls=tls,
+            ca_file=ca_file,
+            proxies=options.proxies,
         )
         return _of_installation(options, opened)
     if options.kafka is not None:
@@ -87,8 +96,7 @@ def _check(options: DoctorOptions) -> None:
         raise BadInputError(f"planner doctor: {given[0]} goes with either --all or --group NAME: say one of them")
     if options.credentials is not None and not is_live:
         raise BadInputError("planner doctor: --credentials goes with -n or --kafka: a policy names its own file")
-    if (options.tls or options.ca_file) and options.name_server is None:
-        raise BadInputError("planner doctor: --tls and --ca-file go with -n: for Kafka they stand in the properties")
+    _check_of_rocketmq(options)
     if options.policy is not None and (options.everything or options.groups):
         raise BadInputError("planner doctor: --policy names its group: leave --all and --group out")
     if options.deployment is not None and options.policy is None and len(options.groups) != 1:
@@ -97,11 +105,22 @@ def _check(options: DoctorOptions) -> None:
         raise BadInputError("planner doctor: --kubeconfig needs --deployment NAME, or a policy that names one")
 
 
+def _check_of_rocketmq(options: DoctorOptions) -> None:
+    if options.name_server is not None:
+        return
+    if options.tls or options.ca_file:
+        raise BadInputError("planner doctor: --tls and --ca-file go with -n: for Kafka they stand in the properties")
+    if options.proxies:
+        raise BadInputError("planner doctor: --proxy goes with -n: a policy names them in spec.source.proxies")
+
+
 def _of_policy(options: DoctorOptions, path: Path) -> Read:
     policy = read_policy(path, options.kubeconfig)
     group, survey_result = policy.spec.source.group, Survey()
-    asked = options.kubeconfig is not None or options.deployment is not None
-    name = options.deployment or policy.spec.scale_target_ref.name
+    # Several targets, and those of other kinds, are read with the group, as the policy names them.
+    is_named = bool(policy.spec.targets) or policy.spec.target_api_version != APPS
+    asked = options.deployment is not None or (options.kubeconfig is not None and not is_named)
+    name = options.deployment or policy.spec.target_names[0]
     namespace = options.namespace or policy.metadata.namespace
     serving = _Serving(group, name, namespace, options.kubeconfig) if asked else None
     _check_deployment(serving)
@@ -112,7 +131,7 @@ def _of_policy(options: DoctorOptions, path: Path) -> Read:
             if isinstance(response, PlannerError) and not survey_result.samples:
                 raise response
             count = len(survey_result.samples[group])
-            status.update(f"watching group {group} for {options.watch_s:.0f} s: {count} looks")
+            status.update(f"watching group {group} for {duration(options.watch_s)}: {count} samples")
     samples = _with(survey_result.samples[group], _deployment(serving, survey_result))
     stated, bound = policy.snapshot_settings, policy.objective.oldest_message_s
     return Read(
@@ -137,7 +156,7 @@ def _of_installation(options: DoctorOptions, opening: AbstractContextManager[Ope
         GroupEvidence(_with(of_group, deployment), survey_result.pace.sample_every_s)
         for of_group in survey_result.samples.values()
     ]
-    return Read(pictures, survey_result)
+    return Read(with_shared_clients(pictures), survey_result)
 
 
 def _with(samples: Sequence[GroupSample], deployment: Deployment | None) -> tuple[GroupSample, ...]:
@@ -158,11 +177,11 @@ class _Serving:
         return f"Deployment {self.namespace}/{self.name}"
 
     def read(self) -> Deployment:
-        """Return it as it is now; raises as ``read_workload`` and ``KubernetesApi.connect`` do."""
-        from planner.sources.kubernetes import KubernetesApi, read_workload
+        """Return it as it is now; raises as ``read_named`` and ``KubernetesApi.connect`` do."""
+        from planner.sources.kubernetes import KubernetesApi, read_named
 
         with errors.status(f"reading {self}"), KubernetesApi.connect(self.kubeconfig) as api:
-            return read_workload(api, self.namespace, self.name, datetime.now(UTC))
+            return read_named(api, self.namespace, self.name, datetime.now(UTC))
 
 
 def _check_deployment(serving: _Serving | None) -> None:
@@ -199,4 +218,5 @@ def _of_records(options: DoctorOptions) -> Read:
     if missing:
         present = ", ".join(sorted({sample.group for sample in recorded}))
         raise UnknownNameError(f"group {missing[0]} is not in these samples, which hold {present}")
-    return Read([GroupEvidence(tuple(of_group), every_s) for of_group in survey_result.samples.values()], survey_result)
+    pictures = [GroupEvidence(tuple(of_group), every_s) for of_group in survey_result.samples.values()]
+    return Read(with_shared_clients(pictures), survey_result)

@@ -14,7 +14,10 @@ EXAMPLES = {
         "planner simulate snap.json --counts 2..8",
         "planner simulate snap.json --strategy AVG_BY_CIRCLE --format yaml",
     ),
-    "demand": ("planner demand snap.json", "planner demand snap.json --format json"),
+    "demand": (
+        "planner demand snap.json",
+        "planner demand --prometheus http://prometheus:9090 --group shop-orders --html demand.html",
+    ),
     "plan": (
         "planner plan snap.json -p policy.yaml -o plan.yaml",
         "planner plan snap.json -p policy.yaml -o plan.yaml --at snapshot",
@@ -79,11 +82,19 @@ EXAMPLES = {
     ),
     "migrate reset": (
         "planner migrate reset snap.json -p policy.yaml -o plan.yaml --to 2026-11-21T10:00:00Z",
-        "planner migrate reset snap.json -p policy.yaml -o - --to 2026-11-21T10:00:00+01:00",
+        "planner migrate reset snap.json -p policy.yaml -o - --to latest --topic orders",
     ),
     "migrate expand": (
         "planner migrate expand snap.json -p policy.yaml -o plan.yaml --topic orders --queues 16",
         "planner migrate expand snap.json -p policy.yaml -o plan.yaml --topic orders --queues 16 --consumers 8",
+    ),
+    "migrate shrink": (
+        "planner migrate shrink snap.json -p policy.yaml -o plan.yaml --topic orders --queues 4",
+        "planner migrate shrink snap.json -p policy.yaml --format json --topic orders --queues 4",
+    ),
+    "migrate subscription": (
+        "planner migrate subscription snap.json -p policy.yaml -o plan.yaml --to orders --to refunds --env TOPICS=all",
+        "planner migrate subscription snap.json -p policy.yaml -o - --to 'orders=a || b' --green shop-2 --env T=2",
     ),
     "migrate assignor": (
         "planner migrate assignor snap.json -p policy.yaml -o plan.yaml --to cooperative-sticky --variable ASSIGNOR",

@@ -30,10 +30,10 @@ def explain_file(
     path: Path, answer: Answer, data: Path | None = None, verbose: bool = True
 ) -> "RolloutPlan | DecisionRecord":
     """Print the plan or hold in the file in words and return it; machines get every line."""
-    from planner.calibration import read_track
     from planner.documents.plan import read_plan_or_decision
     from planner.rollout.explain import explain_hold, explain_plan
     from planner.rollout.plan import RolloutPlan
+    from planner.storage.track_records import read_track
 
     document = read_plan_or_decision(path)
     is_short = answer.is_text and not verbose

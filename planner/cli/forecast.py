@@ -10,8 +10,10 @@ from rich.table import Table
 
 from planner.cli.allocate import read_document, write_fixed
 from planner.cli.console import FormatOption, Output, answering, errors, text_console
+from planner.cli.forecast_subscription import subscription_lines
 from planner.errors import BadInputError, PlannerError
 from planner.forecast.words import CAUSES, count_between, messages_between, seconds_between
+from planner.text.words import queue_nouns
 
 if TYPE_CHECKING:
     from planner.forecast.trials import Document
@@ -31,8 +33,8 @@ def forecast(
     output: Output = None,
 ) -> None:
     """Say what one change does: moved queues, pause, duplicates, burst, and when the group has settled."""
-    from planner.forecast import forecast as forecast_of
-    from planner.forecast import forecast_all
+    from planner.documents.forecast import forecast as forecast_of
+    from planner.documents.forecast import forecast_all
 
     with answering(form, output) as answer:
         requests = read_document(source)
@@ -59,6 +61,8 @@ def _print_forecasts(requests: Sequence[Any], documents: Sequence["Document"]) -
         console.print(sentence(document, _noun(request)), soft_wrap=True, style="bold")
         for warning in document["warnings"]:
             console.print(warning[:1].upper() + warning[1:] + ".", style="yellow", soft_wrap=True)
+        for line in subscription_lines(document, _noun(request)):
+            console.print(line, soft_wrap=True)
         if document["timeline"]:
             console.print(_timeline(document["timeline"]))
         _print_causes(console, request, document)
@@ -66,8 +70,7 @@ def _print_forecasts(requests: Sequence[Any], documents: Sequence["Document"]) -
 
 def _noun(request: object) -> str:
     """Return what the request's system calls a unit of ownership."""
-    is_kafka = isinstance(request, Mapping) and request.get("system") == "kafka"
-    return "partitions" if is_kafka else "queues"
+    return queue_nouns(str(request.get("system")) if isinstance(request, Mapping) else "")
 
 
 def sentence(document: Mapping[str, Any], noun: str = "queues") -> str:
@@ -87,18 +90,27 @@ def sentence(document: Mapping[str, Any], noun: str = "queues") -> str:
     if lost:
         clauses.append(f"{lost} {'has' if lost == 1 else 'have'} no consumer afterwards")
     if moved and total["pause_s"]:
-        clauses.append(f"the longest pause is {seconds(total['pause_s'])}")
+        clauses.append(f"the longest pause is {_seconds(document, 'pause_s')}")
     if total["stall_s"] and total["stall_s"]["p95"] > 0:
-        clauses.append(f"{noun} that stay stall up to {seconds(total['stall_s'])}")
+        clauses.append(f"{noun} that stay stall up to {_seconds(document, 'stall_s')}")
     clauses.extend(_duplicates(total))
     clauses.extend(_redeliveries(document))
     if moved:
         clauses.extend(_due(total, noun))
     if total["settle_s"]:
-        clauses.append(f"settled after {seconds(total['settle_s'])}")
+        clauses.append(f"settled after {_seconds(document, 'settle_s')}")
     if total["drained_s"] and total["drained_s"]["p95"] > 0:
         clauses.append(f"no backlog is left after {seconds(total['drained_s'])}")
     return "; ".join(clauses) + "."
+
+
+def _seconds(document: Mapping[str, Any], figure: str) -> str:
+    """Return a figure's interval; one with a long tail as what usually comes, and the tail with its share and cause."""
+    tail = document.get("tails", {}).get(figure)
+    if tail is None:
+        return seconds(document["total"][figure])
+    why = f" ({CAUSES[tail['cause']]})" if tail.get("cause") in CAUSES else ""
+    return f"{seconds(tail['usual'])}, in {tail['share']:.0%} of cases {seconds(tail['late'])}{why}"
 
 
 def _duplicates(total: Mapping[str, Any]) -> Iterator[str]:
@@ -134,7 +146,7 @@ def _range(interval: Mapping[str, int]) -> str:
 
 
 def _timeline(events: Sequence[Mapping[str, Any]]) -> Table:
-    table = Table(title="Who notices what when", title_justify="left")
+    table = Table(title="What is noticed, and when", title_justify="left")
     table.add_column("after", justify="right", no_wrap=True)
     table.add_column("what happens", overflow="fold")
     for event in events[:MOST_ROWS]:
@@ -191,7 +203,7 @@ def _amount(cause: Mapping[str, Any], amount: float | None = None) -> str:
 
 def _remedy(request: Mapping[str, Any], document: "Document", cause: Mapping[str, Any]) -> Iterator[str]:
     """Yield what the same change would do with the cause's settings changed; nothing where that gains nothing."""
-    from planner.forecast import forecast as answer
+    from planner.documents.forecast import forecast as answer
 
     if not cause.get("lever"):
         return

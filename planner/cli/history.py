@@ -1,7 +1,6 @@
 """``planner history``: what a Prometheus server has of groups' past, for those who have metrics only."""
 
 from collections.abc import Sequence
-from dataclasses import dataclass, field, replace
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
@@ -10,15 +9,27 @@ import typer
 from rich.console import Console
 from rich.table import Table
 
-from planner.cli.console import FormatOption, Output, answering, errors, parse_time, seconds, text_console
-from planner.errors import BadInputError, OutOfReachError, PlannerError
-from planner.words import counted
+from planner.cli.console import FormatOption, Output, answering, parse_time, seconds, text_console
+from planner.cli.metric_reading import (
+    AuthoritiesOption,
+    BasicAuthOption,
+    BearerOption,
+    LabelOption,
+    MatchOption,
+    Readings,
+    Span,
+    SystemOption,
+    pairs,
+    queries,
+    read_groups,
+)
+from planner.errors import BadInputError
+from planner.text.words import counted, duration
 
 if TYPE_CHECKING:
     from planner.model.points import GroupPoint, MetricHistory
-    from planner.sources.prometheus import Access, GroupQuery, Prometheus
+    from planner.sources.prometheus import Access, GroupQuery
 
-SYSTEMS = ("rocketmq", "kafka")
 POINTS = 2000
 """Wanted of a span: more cost the server time, and no table shows them."""
 
@@ -38,32 +49,22 @@ def history(
     group: Annotated[
         list[str] | None, typer.Option("--group", "-g", help="A group by name; may be repeated.", show_default=False)
     ] = None,
-    system: Annotated[
-        str | None, typer.Option(help="Only groups of rocketmq, or of kafka.", show_default=False)
-    ] = None,
+    system: SystemOption = None,
     days: Annotated[float, typer.Option(min=0.001, max=3660, help="How far back.")] = 14.0,
     until: Annotated[str | None, typer.Option(help="Up to when (ISO 8601).", show_default="now")] = None,
     step: Annotated[
         float | None,
         typer.Option(min=1, help="Seconds between readings.", show_default=f"what gives {POINTS}, 60 at least"),
     ] = None,
-    match: Annotated[
-        list[str] | None,
-        typer.Option(help="label=value that every series must have; may be repeated.", show_default=False),
-    ] = None,
-    label: Annotated[
-        list[str] | None,
-        typer.Option(
-            help="role=label where the server renames cluster, group, topic, partition or broker.", show_default=False
-        ),
-    ] = None,
-    bearer_token_file: Annotated[Path | None, typer.Option(help="Holds a token.", show_default=False)] = None,
-    basic_auth_file: Annotated[Path | None, typer.Option(help="Holds user:password.", show_default=False)] = None,
-    ca_file: Annotated[Path | None, typer.Option(help="Authorities to trust (PEM).", show_default=False)] = None,
+    match: MatchOption = None,
+    label: LabelOption = None,
+    bearer_token_file: BearerOption = None,
+    basic_auth_file: BasicAuthOption = None,
+    ca_file: AuthoritiesOption = None,
     form: FormatOption = None,
     output: Output = None,
 ) -> None:
-    """Say what metrics tell of groups: what arrives, what waits, who is there, now and over the last days.
+    """Say what metrics report of groups: what arrives, what waits, who is there, now and over the last days.
 
     Asks a Prometheus server alone, no broker. Who the members are and what they own stands in no metrics: planner
     doctor reads that from the brokers. Exit code 3 when a group could not be read, else 0.
@@ -87,39 +88,18 @@ def history(
         access, asked = _of_policy(policy, [name for name, value in others.items() if value])
         names: Sequence[str] = ()
     else:
-        asked = _queries(system, _pairs(match, "--match"), _pairs(label, "--label"))
+        asked = queries(system, pairs(match, "--match"), pairs(label, "--label"))
         names = _names(prometheus, group or (), everything)
         access = Access(prometheus or "", bearer_token_file, basic_auth_file, ca_file)
     with answering(form, output) as answer:
         with Prometheus(access) as server:
-            readings = _read(server, asked, names, span)
+            readings = read_groups(server, asked, names, span)
         if answer.is_text:
             _print(text_console(), readings)
         else:
             answer.write("GroupHistories", _document(readings))
         if readings.unread:
             raise typer.Exit(3)
-
-
-@dataclass(frozen=True)
-class Span:
-    """The time that is read, and the seconds between two readings."""
-
-    since: datetime
-    until: datetime
-    step_s: float
-
-    def __str__(self) -> str:
-        return f"{self.since:%Y-%m-%d %H:%M} and {self.until:%Y-%m-%d %H:%M} UTC"
-
-
-@dataclass(frozen=True)
-class Readings:
-    """What was read, by system and group; ``unread`` holds groups with the reason why nothing of them was read."""
-
-    span: Span
-    histories: "list[MetricHistory]" = field(default_factory=list)
-    unread: list[tuple[str, str]] = field(default_factory=list)
 
 
 def _of_policy(path: Path, others: Sequence[str]) -> "tuple[Access, tuple[GroupQuery, ...]]":
@@ -144,75 +124,6 @@ def _names(prometheus: str | None, groups: Sequence[str], everything: bool) -> S
     if everything == bool(groups):
         raise BadInputError("planner history: --prometheus goes with either --all or --group NAME: say one of them")
     return groups
-
-
-def _queries(system: str | None, matchers: dict[str, str], labels: dict[str, str]) -> "tuple[GroupQuery, ...]":
-    """Return what is asked of each system, without a group."""
-    from planner.sources.prometheus import GroupQuery
-
-    if system not in (None, *SYSTEMS):
-        raise BadInputError(f"option --system: found {system!r}, expected {' or '.join(SYSTEMS)}")
-    return tuple(GroupQuery(name, "", labels=labels, matchers=matchers) for name in SYSTEMS if system in (None, name))
-
-
-def _pairs(texts: Sequence[str] | None, option: str) -> dict[str, str]:
-    pairs = [text.partition("=") for text in texts or ()]
-    for name, sign, value in pairs:
-        if not name or not sign or not value:
-            raise BadInputError(f"option {option}: found {name + sign + value!r}, expected name=value")
-    return {name: value for name, _, value in pairs}
-
-
-def _read(server: "Prometheus", asked: "Sequence[GroupQuery]", names: Sequence[str], span: Span) -> Readings:
-    """Read every group that was asked for; raises what prevents the reading of all."""
-    from planner.sources.prometheus import history as history_of
-
-    readings, last = Readings(span), None
-    with errors.status(f"asking {server.url} which groups there are") as status:
-        queries = _groups(server, asked, names, span)
-        for number, query in enumerate(queries, start=1):
-            status.update(f"reading group {query.group}, {number} of {len(queries)}")
-            try:
-                readings.histories.append(history_of(server, query, span.since, span.until, span.step_s))
-            except PlannerError as error:
-                # What is below this error, the server has answered: another group may be better off.
-                if len(queries) == 1 or type(error) is OutOfReachError:
-                    raise
-                readings.unread.append((query.group, str(error)))
-                last = error
-    if last is not None and not readings.histories:
-        raise last
-    return readings
-
-
-def _groups(
-    server: "Prometheus", asked: "Sequence[GroupQuery]", names: Sequence[str], span: Span
-) -> "list[GroupQuery]":
-    """Return what to read of each group. Raises ``UnknownNameError`` for one that no metrics know."""
-    from planner.errors import UnknownNameError
-    from planner.sources.prometheus import list_groups
-
-    if all(query.group for query in asked):
-        return list(asked)
-    known = [
-        replace(query, group=name)
-        for query in asked
-        for name in sorted(
-            {name for _, listed in list_groups(server, query, span.since, span.until) for name in listed}
-        )
-    ]
-    if not known:
-        systems = " or ".join(query.system for query in asked)
-        raise UnknownNameError(
-            f"Prometheus {server.url} has no metrics of {systems} groups between {span}: see whether it scrapes your "
-            "brokers or an exporter, and whether labels are renamed (docs/connect-prometheus.md)"
-        )
-    for name in names:
-        if name not in {query.group for query in known}:
-            known_names = sorted({query.group for query in known})
-            shown = ", ".join(known_names[:10]) + (f" and {len(known_names) - 10} more" if known_names[10:] else "")
-            raise UnknownNameError(f"Prometheus {server.url} knows no group {name}, but {shown}: check the spelling")
-    return [query for query in known if not names or query.group in names]
 
 
 def _document(readings: Readings) -> dict[str, Any]:
@@ -242,7 +153,8 @@ def _print_group(console: Console, group: "MetricHistory", span: Span) -> None:
     console.print(_title(group), style="bold", soft_wrap=True)
     console.print(_now(group, span.until), soft_wrap=True)
     headings = ("from (UTC)", "arrive\nper s", "most\nper s", "consumed\nper s", "most\nbehind", "longest\nwait")
-    table = _table(f"Every {group.period_s:g} s since {span.since:%Y-%m-%d %H:%M}", (*headings, "members", "known"))
+    title = f"Every {duration(group.period_s)} since {span.since:%Y-%m-%d %H:%M}"
+    table = _table(title, (*headings, "members", "known"))
     for row in stretches(group.points, span.since, span.until, ROWS):
         table.add_row(
             f"{row.since:%m-%d %H:%M}",
@@ -276,7 +188,7 @@ def _now(group: "MetricHistory", until: datetime) -> str:
     if last is None:
         return f"  its metrics ended at {group.newest_at:%Y-%m-%d %H:%M:%S} UTC: how it is now is not known"
     behind = "nobody knows how far behind" if last.lag is None else f"{last.lag:,} messages behind"
-    wait = "" if last.lag_s is None else f", the oldest waits for {last.lag_s:.0f} s"
+    wait = "" if last.lag_s is None else f", the oldest waits for {duration(last.lag_s)}"
     members = "members are not counted" if last.members is None else counted(last.members, "member")
     return f"  now: {behind}{wait}, {members}, {_figure(last.arrival_rate)} messages/s arrive"
 

@@ -1,5 +1,6 @@
 """``planner init``: ask the brokers and the cluster, and write a policy with a comment on every field."""
 
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any, Final
@@ -18,6 +19,7 @@ from planner.cli.address import (
     KafkaOption,
     KubeconfigOption,
     NameServerOption,
+    ProxyOption,
     TlsOption,
     discover,
     workload_of,
@@ -26,14 +28,18 @@ from planner.cli.asking import ask, can_ask, is_mendable, show_refusal
 from planner.cli.console import Answer, FormatOption, errors, print_next, text_console
 from planner.cli.making import destination_of, write_document
 from planner.errors import BadInputError, MissingExtraError, PlannerError, UnknownNameError
-from planner.words import counted, some
+from planner.text.words import counted, some
 
 if TYPE_CHECKING:
     from planner.cli.target import Target
     from planner.documents.policy import ConsumerScalingPolicy
     from planner.model.samples import GroupSample
 
-SYSTEMS: Final = ("rocketmq", "kafka")
+SERVERS: Final[Mapping[str, tuple[str, str, Callable[[Address, str], Address]]]] = {
+    "rocketmq": ("-n", "127.0.0.1:9876", lambda address, servers: replace(address, name_server=servers)),
+    "kafka": ("--kafka", "127.0.0.1:9092", lambda address, servers: replace(address, kafka=servers)),
+}
+"""Of each system: the option that takes its servers, those that are offered, and what puts them into an address."""
 
 LISTED: Final = 20
 """Names of groups that are shown before a person is asked for one."""
@@ -73,6 +79,7 @@ def init(
     credentials: CredentialsOption = None,
     tls: TlsOption = False,
     ca_file: CaFileOption = None,
+    proxy: ProxyOption = None,
     form: FormatOption = None,
 ) -> None:
     """Write a commented policy for one group, which planner snapshot and planner plan take as it is. Only reads.
@@ -89,23 +96,39 @@ def init(
     to = destination_of(output, form)
     _check_output(to.file, force=force)
     workload = workload_of(deployment, "init")
-    address, discovery = _installation(Address(name_server, kafka, cluster, credentials, tls, ca_file), group)
+    address, discovery = _installation(
+        Address(name_server, kafka, cluster, credentials, tls, ca_file, tuple(proxy or ())), group
+    )
     sample = _sample(address, discovery)
     target = _target(sample, workload, kubeconfig)
     policy = _policy(address, sample, target, highest, members_per_pod)
     document = policy.model_dump(mode="json", by_alias=True, exclude_none=True)
     write_document(document, policy_text(policy, sample, target), to)
+    doubts = list(_doubts(sample, target, members_per_pod))
     if to.answer is None:
-        _warn_unknown_target(errors, target)
+        _warn(errors, doubts)
     else:
-        _print(sample, target, to.file, to.answer)
+        _print(sample, target, to.file, to.answer, doubts)
 
 
-def _print(sample: "GroupSample", target: "Target | None", file: Path | None, answer: Answer) -> None:
+def _doubts(sample: "GroupSample", target: "Target | None", members_per_pod: int | None) -> Iterator[str]:
+    """Yield what a person has to state in the policy before a plan is made of it, a sentence each."""
+    from planner.snapshot.pods import FIELD, pod_size
+    from planner.workload import clues_of
+
+    if target is None:
+        yield "No Deployment is known: scaleTargetRef names a made-up one, so correct it before you apply a plan."
+        if pod_size([clues_of(member) for member in sample.members], None, None, members_per_pod).members is None:
+            yield f"Members share an address: state in {FIELD} how many each pod runs, or a plan holds (UnknownPods)."
+
+
+def _print(
+    sample: "GroupSample", target: "Target | None", file: Path | None, answer: Answer, doubts: Iterable[str]
+) -> None:
     """Print whom the policy is for, and the next command."""
     step = PolicyCommands(str(file or "policy.yaml")).watch
     if not answer.is_text:
-        answer.write("PolicySummary", {**_summary(sample, target, file), "next": step})
+        answer.write("PolicySummary", {**_summary(sample, target, file), "doubts": list(doubts), "next": step})
         return
     console = text_console()
     written = f" written to {file}" if file else ""
@@ -113,7 +136,7 @@ def _print(sample: "GroupSample", target: "Target | None", file: Path | None, an
         f"Policy for group {sample.group} ({counted(len(sample.members), 'member')}){written}.",
         soft_wrap=True,
     )
-    _warn_unknown_target(console, target)
+    _warn(console, doubts)
     print_next(step)
 
 
@@ -129,13 +152,9 @@ def _summary(sample: "GroupSample", target: "Target | None", file: Path | None) 
     }
 
 
-def _warn_unknown_target(console: Console, target: "Target | None") -> None:
-    if target is None:
-        console.print(
-            "No Deployment is known: scaleTargetRef names a made-up one, so correct it before you apply a plan.",
-            style="yellow",
-            soft_wrap=True,
-        )
+def _warn(console: Console, doubts: Iterable[str]) -> None:
+    for doubt in doubts:
+        console.print(doubt, style="yellow", soft_wrap=True)
 
 
 def _check_output(output: Path | None, *, force: bool) -> None:
@@ -159,10 +178,9 @@ def _ask_address(options: Address, group: str | None) -> tuple[Address, Discover
     system = "kafka"
     while True:
         system = ask("RocketMQ or Kafka?", _system, option="-n or --kafka", default=system)
-        is_kafka = system == "kafka"
-        option, default = ("--kafka", "127.0.0.1:9092") if is_kafka else ("-n", "127.0.0.1:9876")
+        option, default, with_servers = SERVERS[system]
         servers = ask("Its servers, HOST:PORT", str, option=f"{option} HOST:PORT", default=default)
-        address = replace(options, kafka=servers) if is_kafka else replace(options, name_server=servers)
+        address = with_servers(options, servers)
         try:
             address.check("init")
             return address, _discover(address, group)
@@ -175,8 +193,8 @@ def _ask_address(options: Address, group: str | None) -> tuple[Address, Discover
 def _system(answer: str) -> str:
     """Return ``rocketmq`` or ``kafka``; raises ``BadInputError`` for anything else."""
     system = answer.lower()
-    if system not in SYSTEMS:
-        raise BadInputError(f"found {answer!r}, expected {' or '.join(SYSTEMS)}")
+    if system not in SERVERS:
+        raise BadInputError(f"found {answer!r}, expected {' or '.join(SERVERS)}")
     return system
 
 

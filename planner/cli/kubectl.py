@@ -14,6 +14,7 @@ from planner.cli.console import Answer, Format, FormatOption, errors, print_expl
 from planner.cli.main import end_with_exit_code
 from planner.cli.rollouts import Kubeconfig
 from planner.errors import BadInputError
+from planner.text.printable import one_line
 
 if TYPE_CHECKING:
     from planner.deployments.api import RolloutApi
@@ -154,14 +155,14 @@ def _news(plans: "Iterable[StoredPlan]", last_lines: dict[str, str]) -> Iterator
 
 def _ask(question: str) -> None:
     """End with exit code 1 unless somebody says yes: neither a pipe nor an empty line does."""
-    if not typer.confirm(question):
+    if not typer.confirm(one_line(question)):
         errors.print("planner: nothing was done")
         raise typer.Exit(1)
 
 
 def _phrase(phrase: str) -> str:
-    """Return what was typed for a step that writes offsets; a wrong word is refused with the approval."""
-    answer: str = typer.prompt(f"It sets offsets. Type: {phrase}")
+    """Return what was typed for a phrase of the plan; a wrong word is refused with the approval."""
+    answer: str = typer.prompt(one_line(f"It sets offsets. Type: {phrase}"))
     return answer
 
 

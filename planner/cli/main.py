@@ -146,7 +146,7 @@ def _run(command: Callable[[], object]) -> None:
 def _end_without_an_answer(error: OSError) -> None:
     """Say that standard output takes nothing; Python would try it again, and complain, at its own end."""
     os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
-    errors.print(f"planner: standard output cannot be written ({error.strerror}): make room, then run again")
+    errors.print(f"planner: standard output cannot be written ({error.strerror}): free some space, then run again")
     sys.exit(StorageError.exit_code)
 
 

@@ -10,6 +10,7 @@ import typer
 
 from planner.cli.console import STANDARD_OUTPUT, Answer, Format, parse_time, print_json
 from planner.errors import BadInputError
+from planner.text.words import and_list
 
 if TYPE_CHECKING:
     from planner.documents.policy import ConsumerScalingPolicy
@@ -29,9 +30,7 @@ PlanOutput = Annotated[
 ]
 Forecasts = Annotated[
     Path | None,
-    typer.Option(
-        "--data", help="Data folder: tells how the group's earlier forecasts did, from calibration/ below it."
-    ),
+    typer.Option("--data", help="Data folder: calibration/ below it has how the group's earlier forecasts did."),
 ]
 At = Annotated[str, typer.Option(help="Decide as of this time (ISO 8601), now, or snapshot for the snapshot's own.")]
 
@@ -62,9 +61,9 @@ def _subjects(taken: "GroupSnapshot", policy: "ConsumerScalingPolicy") -> Iterat
     yield f"group {taken.group} of cluster {taken.cluster}", f"group {source.group} of cluster {source.cluster}"
     if deployment is None:
         return
-    target = policy.spec.scale_target_ref
-    yield f"Deployment {deployment.name}", f"Deployment {target.name}"
-    yield f"{deployment.workload}", f"Deployment {policy.metadata.namespace}/{target.name}"
+    kind, names = policy.spec.target_kind, and_list(policy.spec.target_names)
+    yield f"{deployment.kind} {deployment.name}", f"{kind} {names}"
+    yield f"{deployment.workload}", f"{kind} {policy.metadata.namespace}/{names}"
     if taken.member_label is not None:
         yield _pods_by(taken.member_label), _pods_by(policy.snapshot_settings.member_label)
 

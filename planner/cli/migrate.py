@@ -42,7 +42,8 @@ app = typer.Typer(
     invoke_without_command=True,
 )
 Room = Annotated[
-    str | None, typer.Option(help="MACHINE_ROOM_NEARBY: the room that all new consumers are in.", show_default=False)
+    str | None,
+    typer.Option(help="MACHINE_ROOM_NEARBY: the machine room that all new consumers are in.", show_default=False),
 ]
 Green = Annotated[str, typer.Option(help="Name of the new Deployment, which takes over.", show_default=False)]
 
@@ -99,6 +100,47 @@ def strategy(
     changed = needed(change_of(pair[0], container, image, env, node_label, change))
     asked = {"to": to, "options": _json("--options", options), "change": changed, "green": green}
     _make(pair, {"kind": "strategy", **asked, "newGroup": new_group, "room": room}, destination_of(output, form), at)
+
+
+@app.command("subscription", epilog=epilog("migrate subscription"))
+def subscription(
+    snapshot: SnapshotFile,
+    policy: PolicyFile,
+    to: Annotated[
+        list[str],
+        typer.Option(help="A topic of the new subscription, RocketMQ: TOPIC=TAGS; once for each.", show_default=False),
+    ],
+    green: Annotated[
+        str | None, typer.Option(help="Stop all, start all (RocketMQ): name of the new Deployment.")
+    ] = None,
+    new_group: Annotated[
+        str | None, typer.Option(help="Name of a second group, so that side by side is weighed, too.")
+    ] = None,
+    container: ContainerName = None,
+    image: Image = None,
+    env: Environment = None,
+    node_label: NodeLabels = None,
+    change: ChangeFile = None,
+    output: PlanOutput = None,
+    form: FormatOption = None,
+    at: At = "now",
+) -> None:
+    """Other topics or tags, which the changed template brings. RocketMQ's consumers never mix two."""
+    pair = read_pair(snapshot, policy)
+    changed = needed(change_of(pair[0], container, image, env, node_label, change))
+    asked = {"to": _topics(to), "change": changed, "green": green, "newGroup": new_group}
+    _make(pair, {"kind": "subscription", **asked}, destination_of(output, form), at)
+
+
+def _topics(given: list[str]) -> dict[str, str]:
+    """Return the tags of each topic: ``orders=paid || sent``, and all messages where none stand there."""
+    topics: dict[str, str] = {}
+    for text in given:
+        topic, _, tags = text.partition("=")
+        if topic in topics:
+            raise BadInputError(f"option --to: found topic {topic} twice, expected each once")
+        topics[topic] = tags or "*"
+    return topics
 
 
 @app.command("rename", epilog=epilog("migrate rename"))
@@ -168,14 +210,31 @@ def cluster(
 def reset(
     snapshot: SnapshotFile,
     policy: PolicyFile,
-    to: Annotated[str, typer.Option(help="Time of the first message to consume (ISO 8601).", show_default=False)],
+    to: Annotated[
+        str,
+        typer.Option(
+            help="Time of the first message to consume (ISO 8601), earliest, latest, or with --queue an offset.",
+            show_default=False,
+        ),
+    ],
+    topic: Annotated[str | None, typer.Option(help="Only this topic's queues; default: all queues.")] = None,
+    queue: Annotated[
+        str | None, typer.Option(help="Only this queue: TOPIC/BROKER/NUMBER, Kafka TOPIC/NUMBER.", show_default=False)
+    ] = None,
     output: PlanOutput = None,
     form: FormatOption = None,
     at: At = "now",
 ) -> None:
-    """The group back, or ahead, to a time. All its consumers stop, its offsets are set, as many start again."""
-    asked = {"kind": "reset", "to": parse_time(to, "--to").isoformat()}
+    """The group back, or ahead, to one point. All its consumers stop, its offsets are set, as many start again."""
+    asked = {"kind": "reset", "to": _point(to), "topic": topic, "queue": queue}
     _make(read_pair(snapshot, policy), asked, destination_of(output, form), at)
+
+
+def _point(to: str) -> str | int:
+    """Return what ``--to`` means, as a request spells it: an offset is digits alone, anything else names a time."""
+    if to in ("earliest", "latest"):
+        return to
+    return int(to) if to.isdecimal() and to.isascii() else parse_time(to, "--to").isoformat()
 
 
 @app.command("expand", epilog=epilog("migrate expand"))
@@ -197,6 +256,21 @@ def expand(
         destination_of(output, form),
         at,
     )
+
+
+@app.command("shrink", epilog=epilog("migrate shrink"))
+def shrink(
+    snapshot: SnapshotFile,
+    policy: PolicyFile,
+    topic: Annotated[str, typer.Option(help="The topic that gets fewer queues.", show_default=False)],
+    queues: Annotated[int, typer.Option(help="Its queues on each broker then.", show_default=False)],
+    output: PlanOutput = None,
+    form: FormatOption = None,
+    at: At = "now",
+) -> None:
+    """Fewer queues for a RocketMQ topic. Producers leave them, they are worked off, then nobody reads them."""
+    pair = read_pair(snapshot, policy)
+    _make(pair, {"kind": "shrink", "topic": topic, "queues": queues}, destination_of(output, form), at)
 
 
 @app.command("assignor", epilog=epilog("migrate assignor"))

@@ -81,8 +81,8 @@ def plan(
 def _make_plan(taken: "GroupSnapshot", policy: "ConsumerScalingPolicy", at: str, data: Path | None) -> Planned:
     """Return what is decided on the snapshot, at the time that ``--at`` names."""
     from planner import pipeline
-    from planner.calibration import read_track
     from planner.documents.plan import DECISION, PLAN, document_name
+    from planner.storage.track_records import read_track
 
     outcomes = pipeline.simulate(taken, policy)
     record = pipeline.decide(taken, outcomes, policy, made_at(at, taken.at))
@@ -99,12 +99,12 @@ def _make_plan(taken: "GroupSnapshot", policy: "ConsumerScalingPolicy", at: str,
 
 def _next(planned: Planned, policy: Path, snapshot: Path, file: Path | None, at: str) -> "NextStep | str":
     """Return the reader's next command: what ends a hold, writes the plan as of ``at``, approves it or applies it."""
-    from planner.advice.next_step import NextStep, PolicyCommands, next_step
+    from planner.advice.next_step import NextStep, PolicyCommands, step_of
     from planner.rollout.next import apply_command, approve_command
 
     commands = PolicyCommands(str(policy), str(snapshot), str(file or PLAN_FILE))
     if planned.plan is None:
-        return next_step(planned.record.decision.hold_cause, commands)
+        return step_of(planned.record.decision, commands)
     if file is None:
         return NextStep(commands.decide + ("" if at == "now" else f" --at {shlex.quote(at)}"), "writes the plan")
     return approve_command(planned.plan, str(file)) if planned.reasons else apply_command(str(file))

@@ -5,7 +5,8 @@ from collections.abc import Iterator
 from typing import TYPE_CHECKING
 
 from planner.documents.source import KafkaSource, RocketMQSource
-from planner.words import counted
+from planner.model.deployments import DEPLOYMENT
+from planner.text.words import counted, queue_noun
 
 if TYPE_CHECKING:
     from planner.cli.target import Target
@@ -26,7 +27,8 @@ def policy_text(policy: "ConsumerScalingPolicy", sample: "GroupSample", target: 
 
 
 def _lines(policy: "ConsumerScalingPolicy", sample: "GroupSample", target: "Target | None") -> Iterator[str]:
-    spec, queues = policy.spec, sum(not queue.is_retry for queue in sample.routes.read_queues)
+    spec, count = policy.spec, sum(not queue.is_retry for queue in sample.routes.read_queues)
+    queues = counted(count, queue_noun(sample.system))
     yield f"# What is wanted for consumer group {json.dumps(sample.group)}. Every field: docs/policy.md"
     yield f"apiVersion: {policy.api_version}"
     yield f"kind: {policy.kind}"
@@ -36,14 +38,16 @@ def _lines(policy: "ConsumerScalingPolicy", sample: "GroupSample", target: "Targ
     yield "spec:"
     yield from _source(spec.source)
     yield "  scaleTargetRef:"
-    yield _field(4, "name", spec.scale_target_ref.name, _of_target(target))
+    if spec.target_kind != DEPLOYMENT:
+        yield _field(4, "kind", spec.target_kind, "its pods have numbers: the highest stop first")
+    yield _field(4, "name", spec.target_names[0], _of_target(target))
     yield from _kubernetes(policy)
     scaler = target.autoscaler if target else None
     if scaler is not None:
         note = f"{scaler} sets the replicas, from {scaler.minimum} to {scaler.maximum}: without this no plan is made"
         yield _comment(2, "autoscaler: {mode: setBounds}", note)
     yield _field(2, "minReplicas", spec.min_replicas, "never fewer pods")
-    yield _field(2, "maxReplicas", spec.max_replicas, f"never more pods; the group has {queues} queues")
+    yield _field(2, "maxReplicas", spec.max_replicas, f"never more pods; the group has {queues}")
     if spec.members_per_pod is None:
         yield _comment(2, "membersPerPod: 4", "members of the group that each pod runs; seen where pods are read")
     else:
@@ -65,7 +69,7 @@ def _lines(policy: "ConsumerScalingPolicy", sample: "GroupSample", target: "Targ
     if spec.timing is not None:
         yield "  timing:"
         yield _field(4, "clientVersion", spec.timing.client_version, "supposed: your Java client, or librdkafka 2.12.1")
-        yield _field(4, "brokerVersion", spec.timing.broker_version, "supposed: no group tells it")
+        yield _field(4, "brokerVersion", spec.timing.broker_version, "assumed: no group reports it")
         yield _comment(4, 'settings: {"session.timeout.ms": 45000}', "where your clients differ from the defaults")
 
 
@@ -93,6 +97,8 @@ def _source(source: RocketMQSource | KafkaSource) -> Iterator[str]:
     if isinstance(source, KafkaSource) and source.properties_file is not None:
         yield _field(4, "propertiesFile", str(source.properties_file), "client properties (SASL, TLS)")
     if isinstance(source, RocketMQSource):
+        if source.proxies is not None:
+            yield _field(4, "proxies", list(source.proxies), "remoting ports: proxies alone list gRPC clients")
         if source.credentials_file is not None:
             yield _field(4, "credentialsFile", str(source.credentials_file), "accessKey and secretKey")
         if source.tls is not None:

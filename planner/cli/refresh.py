@@ -128,7 +128,7 @@ def _check_policy(before: "RolloutPlan", policy: "ConsumerScalingPolicy", source
     pairs = (
         (f"policy {before.policy}", f"policy {bounds.policy}"),
         (f"{before.group.system} group {before.group.group}", f"{bounds.group.system} group {bounds.group.group}"),
-        (f"Deployment {before.deployment}", f"Deployment {bounds.deployment}"),
+        (before.target, bounds.target),
     )
     for of_plan, of_policy in pairs:
         if of_plan != of_policy:
@@ -178,8 +178,8 @@ def _decide(
 ) -> Refreshed:
     """Return what the policy's decision on the fresh snapshot is."""
     from planner import pipeline
-    from planner.calibration import read_track
     from planner.documents.plan import DECISION, document_name
+    from planner.storage.track_records import read_track
 
     outcomes = pipeline.simulate(taken, policy)
     record = pipeline.decide(taken, outcomes, policy, datetime.now(UTC))

@@ -27,10 +27,10 @@ def report(
 
     The snapshot is found beside the plan by its digest, and the counts are simulated again.
     """
-    from planner.calibration import read_track
     from planner.cli.policy_reading import read_policy
     from planner.report.source import read_case
     from planner.report.write import write_page
+    from planner.storage.track_records import read_track
 
     bound = read_policy(policy).objective.stated_utilisation if policy else None
     case = read_case(source, bound)

@@ -12,6 +12,7 @@ import typer
 
 from planner.cli.console import errors, print_next, text_console
 from planner.errors import BadInputError, OutOfReachError
+from planner.text.words import duration
 
 if TYPE_CHECKING:
     from planner.deployments.api import RolloutApi
@@ -59,12 +60,19 @@ def live_groups() -> "Groups":
 
 
 def policies(api: "RolloutApi", namespace: str, file: Path | None) -> "Policies":
-    """Return the reader of policies: the file where one is named, else the namespace's objects."""
+    """Return the reader of policies: the file or folder where one is named, else the namespace's objects.
+
+    A plan for pods that serve several groups needs the policies of all: those of a folder, or the objects.
+    """
     from planner.deployments.policies import cluster_policies
     from planner.documents.policy import read_policy
+    from planner.documents.policy_folder import read_policies
 
     if file is None:
         return cluster_policies(api, namespace)
+    if file.is_dir():
+        read_policies(file)  # one that is wrong is reported at once
+        return lambda name: next((each for each in read_policies(file) if each.metadata.name == name), None)
     read_policy(file)  # a file that is wrong is reported at once
     return lambda name: parsed if (parsed := read_policy(file)).metadata.name == name else None
 
@@ -174,7 +182,7 @@ def _to_the_end(
         if turned.outcome is not Outcome.RETRY:
             answered_at = time.monotonic()
         elif time.monotonic() - answered_at > PATIENCE_S:
-            raise OutOfReachError(f"plan {stored.name} got no further for {PATIENCE_S:.0f} s: {turned.why}")
+            raise OutOfReachError(f"plan {stored.name} got no further for {duration(PATIENCE_S)}: {turned.why}")
         stored = _fresh(ports, stored)
         show(stored, getattr(ports.cluster, "last", None), turned)
         if stop.is_set() and not stored.status.phase.is_final:
@@ -193,12 +201,12 @@ def _fresh(ports: "Ports", stored: "StoredPlan") -> "StoredPlan":
 
 def keep_record(data: Path | None, stored: "StoredPlan") -> None:
     """Write how the plan's forecast did below the data folder; nothing without a folder or a verdict."""
-    from planner.calibration import land_record
+    from planner.storage.track_records import land_records
 
     verdict = stored.status.verdict
     if data is not None and verdict is not None and verdict.figures:
-        path = land_record(data, stored.plan, verdict)
-        errors.print(f"planner: how the forecast did is kept in {path}", soft_wrap=True)
+        for path in land_records(data, stored.plan, verdict):
+            errors.print(f"planner: how the forecast did is kept in {path}", soft_wrap=True)
 
 
 def answer(stored: "StoredPlan", namespace: str) -> dict[str, Any]:
@@ -237,5 +245,5 @@ def print_end(stored: "StoredPlan") -> None:
     console.print(status.held or status.message, soft_wrap=True)
     for surprise in status.surprises:
         console.print(f"  otherwise than planned: {surprise}", style="yellow", soft_wrap=True)
-    for figure in status.verdict.figures if status.verdict else ():
-        console.print(f"  {figure.fit}: {figure.sentence}", soft_wrap=True)
+    for sentence in status.verdict.sentences if status.verdict else ():
+        console.print(f"  {sentence}", soft_wrap=True)

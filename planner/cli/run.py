@@ -13,16 +13,16 @@ from typing import TYPE_CHECKING, Annotated, Any, Final
 
 import typer
 
-from planner.cli.console import Answer, Format, FormatOption, errors, text_console
+from planner.cli.console import Answer, Format, FormatOption, Output, answering, check_output, errors, text_console
 from planner.cli.rollouts import Kubeconfig
 from planner.errors import BadInputError, IncompleteError, OutOfReachError, PlannerError
-from planner.words import duration
+from planner.text.words import duration
 
 if TYPE_CHECKING:
-    from planner.cluster_reports import ClusterReport
-    from planner.fleet import PolicyLocation
-    from planner.local_run import Served, Wishes
-    from planner.stages import Run
+    from planner.policies.cluster_reports import ClusterReport
+    from planner.policies.fleet import PolicyLocation
+    from planner.runs.local_run import Served, Wishes
+    from planner.storage.run import Run
 
 OBSERVE_S: Final = 60
 """A minute shows a rate and a rebalance; what lies before it is known from former runs."""
@@ -69,34 +69,36 @@ def run(
     keep_days: Annotated[int, typer.Option(min=1, help="Days after which a run's files are removed.")] = 30,
     kubeconfig: Kubeconfig = None,
     form: FormatOption = None,
+    output: Output = None,
 ) -> None:
     """Observe every policy's group, decide, and write plans and pages; each policy by itself.
 
     A watch may be short, as the next run looks back at the samples of this one. Until they cover a policy's window
     the planner holds (IncompleteData); runs have to come at least twice a window. Where planner sample stands, a run
-    looks once and decides. One line a policy says what came of it. Nothing is approved that the policy's own criteria
-    do not approve, and nothing is applied. With k8s://NAMESPACE each policy's status says what came of it, and its plan
-    is created there, for others to approve.
+    takes one sample and decides. One line a policy says what came of it. Nothing is approved that the policy's own
+    criteria do not approve, and nothing is applied. With k8s://NAMESPACE each policy's status says what came of it,
+    and its plan is created there, for others to approve.
 
     Exit codes: 0 every policy has its decision (a hold is one), 1 some have none, no page, plan object or status, each
     named with its reason, 2 no policy can be used, 3 not one group, or the cluster, could be read. With --every
     failures are printed, and it goes on.
     """
-    from planner.fleet import policy_location
-    from planner.local_run import Wishes
+    from planner.policies.fleet import policy_location
+    from planner.runs.local_run import Wishes
 
+    check_output(form, output)
     if page:
         _check_pages()
-    answer, wishes = Answer(form or Format.TEXT), Wishes(page, plans)
+    wishes = Wishes(page, plans)
     period = None if every is None else period_s(every)
     location = policy_location(policies, kubeconfig)
     schedule = Schedule(location, data, observe_seconds, jobs, keep_days, kubeconfig, period)
     if period is None:
-        _raise_failures(*_once(schedule, wishes, answer))
+        _raise_failures(*_once(schedule, wishes, form, output))
         return
     for _ in _starts(period):
         try:
-            _raise_failures(*_once(schedule, wishes, answer))
+            _raise_failures(*_once(schedule, wishes, form, output))
         except PlannerError as error:
             errors.print(f"planner: {error}", style="red")
 
@@ -153,17 +155,20 @@ def _starts(seconds: int) -> Iterator[None]:
         yield
 
 
-def _once(schedule: Schedule, wishes: "Wishes", answer: Answer) -> "tuple[RunAnswer, str]":
+def _once(schedule: Schedule, wishes: "Wishes", form: Format | None, output: str | None) -> "tuple[RunAnswer, str]":
     """Do one run and print what came of it; return that, and its counts in a sentence."""
-    from planner import stages
-    from planner.cluster_reports import report_run
-    from planner.documents.policy import read_policies
-    from planner.local_run import serve_all
-    from planner.past_runs import forget
+    from planner.documents.policy_folder import read_policies
+    from planner.policies.cluster_reports import report_run
+    from planner.runs.conclude import failures_of, run_summary
+    from planner.runs.local_run import serve_all
+    from planner.runs.observe import observe_each
+    from planner.runs.past_runs import forget
 
     began = datetime.now(UTC)
-    with errors.status(f"watching the groups of {schedule.policies}, {schedule.observe_s} s at most"):
-        run, unread = stages.observe_each(schedule.policies, schedule.data, schedule.observe_s, schedule.kubeconfig)
+    with errors.status(f"watching the groups of {schedule.policies}, {duration(schedule.observe_s)} at most"):
+        run, unread = observe_each(
+            schedule.policies, schedule.data, schedule.observe_s, schedule.kubeconfig, schedule.period_s
+        )
     kept = tuple(read_policies(run.policies))
     with errors.status(f"deciding for {len(kept)} policies"):
         served = tuple(serve_all(run, wishes, schedule.jobs))
@@ -171,18 +176,19 @@ def _once(schedule: Schedule, wishes: "Wishes", answer: Answer) -> "tuple[RunAns
     decided = [result.decided for result in served]
     pages = {result.decided["policy"]: result.without_page for result in served if result.without_page is not None}
     report = report_run(run, decided, _next_start(schedule, began, run))
-    failures = {**stages.failures_of(run, decided, pages), **report.failures}
+    failures = {**failures_of(run, decided, pages), **report.failures}
     done = RunAnswer(
         run, served, report, failures, len(unread) == len(kept) and all(e.can_retry for e in unread.values())
     )
-    counts = stages.summary(decided)
-    _print(done, counts, answer)
+    counts = run_summary(decided)
+    with answering(form, output) as answer:
+        _print(done, counts, answer)
     return done, counts
 
 
 def _next_start(schedule: Schedule, began: datetime, run: "Run") -> datetime | None:
     """Return when the next run is due: by ``--every``, else as the last runs came; ``None`` where nobody knows."""
-    from planner.past_runs import run_period_s
+    from planner.runs.past_runs import run_period_s
 
     if schedule.period_s is not None:
         return max(began + timedelta(seconds=schedule.period_s), datetime.now(UTC))

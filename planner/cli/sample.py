@@ -11,13 +11,14 @@ from typing import TYPE_CHECKING, Annotated, Final
 
 import typer
 
-from planner.cli.console import errors, text_console
+from planner.cli.console import Format, FormatOption, Output, answering, check_output, errors, text_console
 from planner.cli.rollouts import Kubeconfig
 from planner.cli.run import period_s
 from planner.errors import BadInputError, IncompleteError, OutOfReachError
+from planner.text.words import duration
 
 if TYPE_CHECKING:
-    from planner.sampler import SamplerOptions
+    from planner.runs.sampler import SamplerOptions
 
 LEAST_S: Final = 5
 """As often as a run's own watch reads; more often gives nothing that a decision rests on."""
@@ -50,21 +51,28 @@ def sample(
         str, typer.Option(help="Where that port is opened, for example the pod's own address.")
     ] = "0.0.0.0",  # noqa: S104  a pod is asked from outside of it
     kubeconfig: Kubeconfig = None,
+    form: FormatOption = None,
+    output: Output = None,
 ) -> None:
     """Read every policy's group once a period, so that runs look back and decide at once instead of watching.
 
-    An installation is read in one go, whatever the number of its groups; a group's sample is one small file. Policies
+    An installation is read in one go, whatever the number of its groups; a reading is one file. Policies
     are read anew each period. What cannot be read is one sentence, and the others go on. One sampler at a time reads
     for a data folder. SIGTERM ends it once the reads that go on are done.
 
     Exit codes: 0 told to end, or --once read all; 1 with --once: some were not read; 2 no policy can be used, bad
     options; 3 another sampler reads for the folder, it cannot be written, or with --once: not one group was read.
     """
-    from planner.fleet import policy_location
-    from planner.sampler import SamplerOptions
+    from planner.policies.fleet import policy_location
+    from planner.runs.sampler import SamplerOptions
     from planner.storage.layout import sampling_lock
     from planner.storage.lock import kernel_lock
 
+    check_output(form, output)
+    if not once and (form is not None or output is not None):
+        raise BadInputError(
+            "planner sample: --format and --output belong to --once: a sampler that goes on writes samples"
+        )
     every_s = period_s(every)
     if every_s < LEAST_S:
         raise BadInputError(f"option --every: found {every}, expected {LEAST_S}s or longer")
@@ -74,7 +82,7 @@ def sample(
     advice = "one is enough for a folder: end that one first, or name another --data"
     with kernel_lock(sampling_lock(data), time.monotonic(), busy, advice), _quiet_reads():
         if once:
-            _sample_once(options)
+            _sample_once(options, form, output)
         else:
             _sample_on(options, policies, health_port, listen_address)
 
@@ -91,15 +99,21 @@ def _quiet_reads() -> Iterator[None]:
         logger.setLevel(before)
 
 
-def _sample_once(options: "SamplerOptions") -> None:
+def _sample_once(options: "SamplerOptions", form: Format | None, output: str | None) -> None:
     """Print how many groups were read. Raises ``IncompleteError`` or ``OutOfReachError`` that names the others."""
-    from planner.sampler import sample_once
-    from planner.words import counted
+    from planner.runs.sampler import sample_once
+    from planner.text.words import counted
 
     refused, reads = sample_once(options)
     failures = dict(refused) | {name: str(error) for read in reads for name, error in read.failures.items()}
     count = sum(len(read.times) for read in reads)
-    text_console().print(f"{counted(count, 'group')} of {counted(len(reads), 'installation')} read.", soft_wrap=True)
+    with answering(form, output) as answer:
+        if answer.is_text:
+            read = f"{counted(count, 'group')} of {counted(len(reads), 'installation')} read."
+            text_console().print(read, soft_wrap=True)
+        else:
+            notes = [{"name": name, "reason": reason} for name, reason in sorted(failures.items())]
+            answer.write("SampleSummary", {"groups": count, "installations": len(reads), "failures": notes})
     if failures:
         reasons = "; ".join(f"{name}: {reason.rstrip('.')}" for name, reason in sorted(failures.items()))
         raise (IncompleteError if count else OutOfReachError)(f"{len(failures)} not read: {reasons}.")
@@ -107,14 +121,14 @@ def _sample_once(options: "SamplerOptions") -> None:
 
 def _sample_on(options: "SamplerOptions", policies: str, health_port: int | None, address: str) -> None:
     """Read until SIGTERM or Ctrl-C."""
-    from planner.sampler import Sampler
+    from planner.runs.sampler import Sampler
 
     signals: list[int] = []
     # A handler must take no lock, which the thread that it interrupts may hold.
     before = [(number, signal.signal(number, lambda got, _: signals.append(got))) for number in _END_SIGNALS]
     try:
         sampler = Sampler(options, _print_line)
-        what = f"reading the groups of {policies} every {options.every_s:.0f} s into {options.data}"
+        what = f"reading the groups of {policies} every {duration(options.every_s)} into {options.data}"
         if health_port is None:
             _print_line(what)
         else:
@@ -123,7 +137,7 @@ def _sample_on(options: "SamplerOptions", policies: str, health_port: int | None
             server = serve_health(address, health_port, sampler.why_not_alive, sampler.why_not_ready)
             _print_line(f"{what}, health on port {server.server_port}")
         sampler.run(lambda: bool(signals))
-        _print_line("told to end: all that was read is written")
+        _print_line("asked to stop: all that was read is written")
     finally:
         for number, handler in before:
             signal.signal(number, handler)

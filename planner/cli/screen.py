@@ -7,7 +7,7 @@ from rich.segment import Segment
 from rich.status import Status
 from rich.text import Text
 
-from planner.printable import one_line, printable
+from planner.text.printable import one_line, printable
 
 
 class Screen(Console):

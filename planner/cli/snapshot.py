@@ -10,7 +10,7 @@ import typer
 
 from planner.cli.console import Answer, Format, FormatOption, PolicyFile, errors, parse_time, print_next, text_console
 from planner.cli.making import destination_of, write_document
-from planner.words import counted, pods, queues, some
+from planner.text.words import counted, duration, pods, queues, some
 
 if TYPE_CHECKING:
     from planner.documents.policy import ConsumerScalingPolicy
@@ -54,7 +54,7 @@ def snapshot(
     data: Annotated[
         Path | None,
         typer.Option(
-            help="Live: data folder of planner sample or planner run to look back at; one look is taken where the "
+            help="Live: data folder of planner sample or planner run to look back at; one sample is taken where the "
             "sampler has read enough of the group.",
             show_default=False,
         ),
@@ -126,9 +126,9 @@ def take_live(
     """Return the snapshot of the policy's group after a watch, or one read where ``planner sample`` covers it in
     ``data``; raises what ``watch`` and ``watch_seconds`` do.
     """
-    from planner.coverage import gaps_judged_by, needs_single_read, read_coverage
-    from planner.past_runs import former_samples, gap_period_s
-    from planner.policy_stages import snapshot_of_samples
+    from planner.runs.coverage import gaps_judged_by, needs_single_read, read_coverage
+    from planner.runs.past_runs import former_samples, gap_period_s
+    from planner.runs.policy_stages import snapshot_of_samples
     from planner.sources.live import Pace
     from planner.sources.past import check_past
 
@@ -153,7 +153,8 @@ def _watch(policy: "ConsumerScalingPolicy", observe_seconds: int, pace: "Pace") 
         for sample in watch(policy, observe_seconds, pace):
             samples.append(sample)
             elapsed_s = (sample.at - samples[0].at).total_seconds()
-            status.update(f"watching group {group}: {_progress(sample)}; {elapsed_s:.0f} of {observe_seconds} s")
+            seen = f"{duration(elapsed_s)} of {duration(observe_seconds)}"
+            status.update(f"watching group {group}: {_progress(sample)}; {seen}")
     return samples
 
 
@@ -230,7 +231,7 @@ def _print_text(taken: "GroupSnapshot", file: Path | None) -> None:
     )
     for section in taken.parts:
         note = f" ({section.note})" if section.note else ""
-        console.print(f"  {section.name}: {section.completeness:.0%} complete, {section.age_s:.1f} s old{note}")
+        console.print(f"  {section.name}: {section.completeness:.0%} complete, {duration(section.age_s)} old{note}")
     if taken.members_per_pod is None or taken.uneven_pods:
         console.print(f"  members of each pod: {taken.members_per_pod_source}", style="yellow")
     for problem in taken.problems:

@@ -6,12 +6,11 @@ from datetime import UTC, datetime
 from pathlib import Path
 from typing import TYPE_CHECKING, Final
 
-from planner.words import counted
+from planner.text.words import counted
 
 if TYPE_CHECKING:
     from planner.model.deployments import Autoscaler, Deployment
     from planner.model.samples import GroupSample
-    from planner.sources.kubernetes import KubernetesApi
 
 SHOWN: Final = 3
 """Sentences on single members and pods that are shown; ``planner doctor`` has them all."""
@@ -46,10 +45,10 @@ def read_target(namespace: str, name: str, kubeconfig: Path | None, sample: "Gro
 
     Raises what no waiting mends: a wrong name, no kubeconfig, no extra, no right, no connection.
     """
-    from planner.sources.kubernetes import KubernetesApi
+    from planner.sources.kubernetes import KubernetesApi, read_named
 
     with KubernetesApi.connect(kubeconfig) as api:
-        return _read(api, namespace, name, kubeconfig, sample)
+        return _completed(read_named(api, namespace, name, datetime.now(UTC)), kubeconfig, sample)
 
 
 def find_target(sample: "GroupSample", kubeconfig: Path | None) -> tuple[Target | None, tuple[str, ...]]:
@@ -57,7 +56,7 @@ def find_target(sample: "GroupSample", kubeconfig: Path | None) -> tuple[Target 
 
     Raises what keeps the pods of all namespaces from being read; for ``read_target`` rights in one are enough.
     """
-    from planner.sources.kubernetes import ForbiddenError, KubernetesApi, read_pods
+    from planner.sources.kubernetes import ForbiddenError, KubernetesApi, read_pods, read_workload
     from planner.workload import clues_of, serving
 
     with KubernetesApi.connect(kubeconfig) as api:
@@ -69,16 +68,15 @@ def find_target(sample: "GroupSample", kubeconfig: Path | None) -> tuple[Target 
         workload = result.deployment
         if workload is None:
             return None, result.problems[:SHOWN]
-        return _read(api, workload.namespace, workload.name, kubeconfig, sample), ()
+        deployment = read_workload(api, workload.namespace, workload.name, datetime.now(UTC), workload.kind)
+        return _completed(deployment, kubeconfig, sample), ()
 
 
-def _read(api: "KubernetesApi", namespace: str, name: str, kubeconfig: Path | None, sample: "GroupSample") -> Target:
-    from planner.sources.kubernetes import read_workload
+def _completed(deployment: "Deployment", kubeconfig: Path | None, sample: "GroupSample") -> Target:
     from planner.workload import clues_of, member_label
 
-    deployment = read_workload(api, namespace, name, datetime.now(UTC))
     label = member_label(deployment.pods or (), tuple(map(clues_of, sample.members)))
-    return Target(namespace, name, kubeconfig, deployment, label)
+    return Target(deployment.namespace, deployment.name, kubeconfig, deployment, label)
 
 
 def doubts(target: Target, sample: "GroupSample") -> Iterator[str]:

@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from planner.errors import BadInputError, DocumentError
+from planner.errors import BadInputError, DocumentError, why_unread
 
 if TYPE_CHECKING:
     from planner.model.snapshot import GroupSnapshot
@@ -72,7 +72,7 @@ def the_container(taken: "GroupSnapshot") -> str:
     names = [container.name for container in taken.deployment.containers] if taken.deployment else []
     if len(names) != 1:
         reason = f"it has {', '.join(names) or 'none'}" if taken.deployment else "its Deployment was not read"
-        raise BadInputError(f"which container of group {taken.group} changes cannot be told, as {reason}: --container")
+        raise BadInputError(f"which container of group {taken.group} changes is unknown, as {reason}: --container")
     return names[0]
 
 
@@ -90,7 +90,7 @@ def _read(file: Path) -> Json:
     try:
         document = load_yaml(file.read_text(encoding="utf-8"), str(file))
     except (OSError, UnicodeDecodeError) as error:
-        raise BadInputError(f"file {file} of --change cannot be read: {error}") from error
+        raise BadInputError(f"file {file} of --change cannot be read: {why_unread(error)}") from error
     if not isinstance(document, dict):
         raise DocumentError(f"{file}: found no mapping, expected containers, annotations or nodeLabels")
     return document

@@ -36,7 +36,7 @@ def _deployment(deployment: DeploymentObservation, members: dict[str, str]) -> T
     if deployment.facts is None:
         return Tree(f"Deployment {deployment.name}: not there")
     ready = deployment.ready if deployment.ready is not None else "?"
-    tree = Tree(f"Deployment {deployment.name}: {ready} of {deployment.facts.replicas} ready")
+    tree = Tree(f"{deployment.title}: {ready} of {deployment.facts.replicas} ready")
     for pod in sorted(deployment.facts.pods or (), key=lambda pod: pod.name):
         branch = tree.add(Text.assemble(f"{pod.name}  ", _state(pod)))
         if pod.name in members:

@@ -4,6 +4,7 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 
+from planner.advice.counting import count_members
 from planner.advice.evaluation import Evaluation, evaluate
 from planner.advice.sequential import Clarity, clarity
 from planner.cli.default_policy import with_window
@@ -52,11 +53,16 @@ class GroupWatch:
 
     def evaluate(self, sample_every_s: float) -> None:
         """Evaluate what was watched so far, on the window that was watched."""
+        policy = with_window(self.policy, self.watched_s)
+        self.snapshot = self.take_snapshot(policy, sample_every_s)
+        self.evaluations.append(evaluate(self.snapshot, policy.objective, self.watched_s))
+
+    def take_snapshot(self, policy: "ConsumerScalingPolicy", sample_every_s: float) -> "GroupSnapshot":
+        """Return the snapshot of all samples under ``policy``; without a Deployment it counts members where it must."""
         from planner import pipeline
 
-        policy = with_window(self.policy, self.watched_s)
-        self.snapshot = pipeline.take_snapshot(self.samples, sample_every_s, policy, self.samples[-1].at)
-        self.evaluations.append(evaluate(self.snapshot, policy.objective, self.watched_s))
+        snapshot = pipeline.take_snapshot(self.samples, sample_every_s, policy, self.samples[-1].at)
+        return count_members(snapshot) if policy.spec.kubernetes is None else snapshot
 
     def is_due(self, every_s: float) -> bool:
         """Return whether the newest sample is as far as ``every_s`` seconds from the last evaluation."""

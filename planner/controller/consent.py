@@ -4,7 +4,6 @@ from collections.abc import Collection
 from datetime import datetime
 from pathlib import Path
 
-from planner.calibration import read_track
 from planner.deployments.api import RolloutApi
 from planner.documents.crd import plan_resource
 from planner.documents.format import API_GROUP
@@ -15,6 +14,7 @@ from planner.execution.ports import StoredPlan
 from planner.rollout.approval import why_not
 from planner.rollout.bounds import from_the_future, outside_policy
 from planner.rollout.plan import GroupRef
+from planner.storage.track_records import read_track
 
 
 def is_open(stored: StoredPlan) -> bool:

@@ -5,11 +5,11 @@ sets.
 """
 
 import logging
-import time
 from collections.abc import Callable
 from datetime import datetime
 from typing import Final
 
+from planner.deployments.clock import passed_s
 from planner.errors import OutOfReachError
 from planner.execution.lease import MARGIN, is_free, needs_renewal
 from planner.execution.ports import ConflictError, Lease, Leases
@@ -28,7 +28,7 @@ class Election:
         name: str,
         holder: str,
         clock: Callable[[], datetime],
-        monotonic: Callable[[], float] = time.monotonic,
+        monotonic: Callable[[], float] = passed_s,
     ) -> None:
         self._leases, self._name, self._holder = leases, name, holder
         self._clock, self._monotonic = clock, monotonic

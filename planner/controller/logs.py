@@ -12,7 +12,7 @@ from typing import Any, Final
 from pythonjsonlogger.json import JsonFormatter
 
 from planner.controller.settings import LogFormat, LogLevel
-from planner.printable import json_text, one_line, printable, without_passwords
+from planner.text.printable import json_text, one_line, printable, without_passwords
 
 _TALKATIVE: Final = ("kubernetes", "urllib3", "aiohttp", "asyncio")
 _FIELDS: Final = frozenset(vars(logging.makeLogRecord({}))) | {"message", "asctime", "taskName", "settings", "k8s_ref"}

@@ -20,10 +20,10 @@ from planner.controller.settings import (
     chosen_accounts,
     chosen_namespaces,
 )
-from planner.documents.policy_files import FileRules
+from planner.documents.tenant_files import FileRules
 from planner.errors import PlannerError
-from planner.printable import one_line
 from planner.storage.layout import local_folder
+from planner.text.printable import one_line
 
 app = typer.Typer(
     name="planner-controller",

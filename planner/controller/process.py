@@ -29,7 +29,7 @@ from planner.deployments.groups import Groups, LiveGroups
 from planner.deployments.leases import ClusterLeases
 from planner.execution.ports import StoredPlan
 from planner.execution.progress import RolloutStatus
-from planner.verification.calibration import calibration_record
+from planner.verification.calibration import calibration_records
 
 log = logging.getLogger(__name__)
 
@@ -176,7 +176,8 @@ class Controller:
         for refusal in status.refusals if status.refusals != before.refusals else ():
             self.metrics.count_refusal(refusal)
         if status.verdict is not None and before.verdict is None:
-            self.metrics.count_verdict(calibration_record(stored.plan, status.verdict))
+            for record in calibration_records(stored.plan, status.verdict):
+                self.metrics.count_verdict(record)
 
 
 def _join(threads: Iterable[threading.Thread], until: float) -> None:

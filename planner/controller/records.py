@@ -7,10 +7,10 @@ from contextlib import suppress
 from pathlib import Path
 from typing import Any
 
-from planner.calibration import land_record
 from planner.deployments.plans import stored_plan
 from planner.errors import BadInputError, StorageError
 from planner.execution.ports import StoredPlan
+from planner.storage.track_records import land_records
 
 log = logging.getLogger(__name__)
 
@@ -51,7 +51,7 @@ class Records:
         if self._data is None or verdict is None or self.is_kept(stored):
             return
         try:
-            path = land_record(self._data, stored.plan, verdict)
+            paths = land_records(self._data, stored.plan, verdict)
         except StorageError as error:
             self._failed(SOURCE)
             log.warning("to be tried again", extra={"part": SOURCE, "plan": stored.name, "error": str(error)})
@@ -62,7 +62,7 @@ class Records:
             log.warning("record cannot be kept", extra={"part": SOURCE, "plan": stored.name, "error": str(error)})
             return
         self._kept.add(stored.uid)
-        log.info("record kept", extra={"plan": stored.name, "file": str(path)})
+        log.info("record kept", extra={"plan": stored.name, "files": [str(path) for path in paths]})
 
 
 def check_data(data: Path) -> None:

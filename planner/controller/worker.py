@@ -16,7 +16,7 @@ from planner.deployments.groups import Groups
 from planner.deployments.plans import ClusterPlans
 from planner.deployments.policies import cluster_policies
 from planner.deployments.rights import CONTROL_PLANE, describe_rights, manifests_for, missing_rights
-from planner.errors import BadInputError, OutOfReachError, PlannerError
+from planner.errors import BadInputError, OutOfReachError, PlannerError, UnknownNameError
 from planner.execution.phases import Phase
 from planner.execution.ports import StoredPlan
 from planner.execution.reconcile import Outcome, Ports, ReconcileResult, run_reconcile
@@ -124,7 +124,10 @@ class Worker:
     def _why_forbidden(self, namespace: str, stored: StoredPlan) -> str | None:
         if namespace in CONTROL_PLANE:
             return f"the controller carries out no plan in namespace {namespace}: run the consumers in one of their own"
-        missing = missing_rights(self._api, namespace, stored.plan)
+        try:
+            missing = missing_rights(self._api, namespace, stored.plan)
+        except UnknownNameError as error:  # the server does not serve the target's kind
+            return str(error)
         if not missing:
             return None
         files = " and ".join(manifests_for(missing))

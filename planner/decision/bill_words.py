@@ -3,7 +3,7 @@
 from collections.abc import Iterator
 
 from planner.decision.decision import BillLine, DecisionBill
-from planner.words import duration, pods, scaled
+from planner.text.words import duration, pods, scaled
 
 HOUR_S = 3600.0
 
@@ -13,29 +13,29 @@ def describe_choice(bill: DecisionBill, current: int, target: int) -> str:
     chosen, stay, horizon = bill.line(target), bill.line(current), duration(bill.horizon_seconds)
     if chosen is None:
         raise ValueError(f"the bill has no line for {target}: the caller chose it from there")
-    per_pod = bill.members_per_pod
-    costs = f"over the next {horizon} it is expected to cost {describe_line(chosen, per_pod)}, the least of all counts"
+    costs = f"over the next {horizon} it is expected to cost {describe_line(bill, chosen)}, the least of all counts"
     if target == current or stay is None:
         return costs
-    return f"{costs}; staying at {current}, {describe_line(stay, per_pod)}{_and_pays_back(bill, stay, chosen)}"
+    staying = f"staying at {current} would cost {describe_line(bill, stay)}"
+    return f"{costs}; {staying}{_and_pays_back(bill, stay, chosen)}"
 
 
-def describe_line(line: BillLine, per_pod: int) -> str:
+def describe_line(bill: DecisionBill, line: BillLine) -> str:
     """Return what a count costs: the sum, and what it is made of."""
-    clauses = [f"{line.consumer_hours:,.2f} for {scaled(per_pod)}s"]
+    clauses = [f"{line.consumer_hours:,.2f} for {scaled(bill.members_per_pod)}s"]
     if changes := line.change_hours + line.later_change_hours:
         clauses.append(f"{changes:,.2f} for changes")
     clauses.append(f"{line.late_hours:,.2f} for {line.late_minutes:,.1f} late minutes")
     if line.bound_hours:
         clauses.append(f"{line.bound_hours:,.2f} for bounds that are met too late")
-    return f"{hours(line.total_hours, per_pod)} ({', '.join(clauses)})"
+    return f"{hours(bill, line.total_hours)} ({', '.join(clauses)})"
 
 
-def describe_difference(line: BillLine, chosen: BillLine, per_pod: int) -> str:
+def describe_difference(bill: DecisionBill, line: BillLine, chosen: BillLine) -> str:
     """Return why a count was not chosen: what it costs more."""
     more = line.total_hours - chosen.total_hours
-    than = pods(chosen.count, chosen.count * per_pod)
-    return f"it is expected to cost {hours(line.total_hours, per_pod)}, {more:,.2f} more than {than}"
+    than = pods(chosen.count, chosen.count * bill.members_per_pod)
+    return f"it is expected to cost {hours(bill, line.total_hours)}, {more:,.2f} more than {than}"
 
 
 def describe_bill(bill: DecisionBill, current: int, target: int) -> Iterator[str]:
@@ -45,7 +45,7 @@ def describe_bill(bill: DecisionBill, current: int, target: int) -> Iterator[str
         role = " (as now)" if line.count == current else " (chosen)" if line.count == target else ""
         unknown = "" if line.is_change_known else "; pauses and duplicates of this change are not known"
         count = pods(line.count, line.count * bill.members_per_pod)
-        yield f"{count}{role}: {describe_line(line, bill.members_per_pod)}{unknown}."
+        yield f"{count}{role}: {describe_line(bill, line)}{unknown}."
     if sentence := describe_payback(bill, current, target):
         yield sentence
 
@@ -67,7 +67,7 @@ def describe_payback(bill: DecisionBill, current: int, target: int) -> str:
     if target < current:
         pays_back = _pays_back(bill, stay, chosen)
         return f"{pays_back[:1].upper()}{pays_back[1:]}."
-    saved = hours(stay.total_hours - chosen.total_hours, bill.members_per_pod)
+    saved = hours(bill, stay.total_hours - chosen.total_hours)
     return f"Against staying it saves {saved}."
 
 
@@ -79,11 +79,22 @@ def _pays_back(bill: DecisionBill, stay: BillLine, chosen: BillLine) -> str:
     """Return what a smaller count saves, the price of the change, and when the one has paid for the other."""
     fewer = stay.count - chosen.count
     after = duration(chosen.change_hours * HOUR_S / fewer)
-    price = hours(chosen.change_hours, bill.members_per_pod)
+    price = hours(bill, chosen.change_hours)
     less = pods(fewer, fewer * bill.members_per_pod)
     return f"the change costs {price}, {less} less pay that back in {after}"
 
 
-def hours(value: float, per_pod: int) -> str:
-    """Return consumer-hours, or pod-hours where a pod runs several consumers, with their unit."""
-    return f"{value:,.2f} {scaled(per_pod)}-hours"
+def hours(bill: DecisionBill, value: float) -> str:
+    """Return consumer-hours, or pod-hours where a pod runs several consumers, with their unit and what they are worth.
+
+    The worth is in the policy's money, whose name nobody knows; nothing is said of it where the policy has no price.
+    """
+    worth = "" if bill.consumer_hour is None else f" worth {money(bill, value)}"
+    return f"{value:,.2f} {scaled(bill.members_per_pod)}-hours{worth}"
+
+
+def money(bill: DecisionBill, value: float) -> str:
+    """Return what so many hours of the bill cost, in money. Raises ``ValueError`` for a bill without a price."""
+    if bill.consumer_hour is None:
+        raise ValueError("the bill has no price of a consumer's hour")
+    return f"{value * bill.members_per_pod * bill.consumer_hour:,.2f}"

@@ -4,7 +4,7 @@ from dataclasses import dataclass, replace
 from datetime import datetime
 from enum import StrEnum
 
-from planner.words import pods
+from planner.text.words import pods
 
 
 class HoldCause(StrEnum):
@@ -14,23 +14,32 @@ class HoldCause(StrEnum):
     OLD_DATA = "OldData"
     INCOMPLETE_DATA = "IncompleteData"
     MEMBERS_UNKNOWN = "MembersUnknown"
+    SEVERAL_DEPLOYMENTS = "SeveralDeployments"
     UNKNOWN_PODS = "UnknownPods"
     UNEVEN_PODS = "UnevenPods"
     NO_CONSUMERS = "NoConsumers"
     UNKNOWN_STRATEGY = "UnknownStrategy"
     UNSUPPORTED_STRATEGY = "UnsupportedStrategy"
+    OTHER_LEVER = "OtherLever"
     UNKNOWN_CAPACITY = "UnknownCapacity"
     BLOCKED_QUEUES = "BlockedQueues"
+    COMMITS_WENT_BACK = "CommitsWentBack"
     SLOW_MEMBERS = "SlowMembers"
     UNKNOWN_RATES = "UnknownRates"
     UNKNOWN_LAG = "UnknownLag"
     UNSETTLED = "Unsettled"
     RECENTLY_CHANGED = "RecentlyChanged"
     UNKNOWN_CHANGES = "UnknownChanges"
+    STEP_LIMIT = "StepLimit"
     OTHER_SCALER = "OtherScaler"
     GROWTH_DID_NOT_HELP = "GrowthDidNotHelp"
     NO_COUNT_MEETS = "NoCountMeetsObjective"
     PLAN_REFUSED = "PlanRefused"
+    SHARED_TARGET = "SharedTarget"
+
+
+EVENTS_LEAD = "; known beforehand: "
+"""What stands before the events in a bill's ``source``."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -69,7 +78,8 @@ class DecisionBill:
     ``horizon_seconds`` is how far it looks ahead, ``first_change_seconds`` how long a count stays at least before the
     best later changes, ``futures`` how many possible loads it is the mean of, ``source``
     where these come from, as half a sentence. ``level`` is the load now, in consumers. Counts and hours are of pods,
-    each of which runs ``members_per_pod`` consumers.
+    each of which runs ``members_per_pod`` consumers. ``consumer_hour`` is the policy's price of a consumer for an hour,
+    in money, ``None`` where it states none.
     """
 
     horizon_seconds: float
@@ -79,6 +89,12 @@ class DecisionBill:
     level: float
     lines: tuple[BillLine, ...]
     members_per_pod: int = 1
+    consumer_hour: float | None = None
+
+    @property
+    def has_events(self) -> bool:
+        """Whether known events are in the possible loads: ``source`` names them then."""
+        return EVENTS_LEAD in self.source
 
     def line(self, count: int) -> BillLine | None:
         """Return the line of a count, ``None`` where it has none."""

@@ -2,28 +2,30 @@
 
 from collections import defaultdict
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import numpy as np
 
 from planner.decision.horizon import Costs, GroupState
 from planner.decision.objective import WaitObjective
 from planner.decision.prices import change_price
-from planner.decision.weighing import COMMIT_INTERVAL_S, DEFAULT_WEIGHING, LEAST_SHARE, Weighing, useful_counts
+from planner.decision.weighing import (
+    DEFAULT_WEIGHING,
+    LEAST_SHARE,
+    UNCOMMITTED_S,
+    Weighing,
+    backlog_ratios,
+    leave_out_hot_queue,
+    useful_counts,
+)
+from planner.demand.events import Event, EventLoad, event_load, usual_rates
 from planner.demand.recent import minute_rates
 from planner.demand.series import LoadSeries
 from planner.model.queues import Queue
 from planner.model.snapshot import GroupSnapshot
+from planner.simulation.candidates import shares_messages
+from planner.simulation.group_model import group_model
 from planner.simulation.outcome import CandidateOutcome
-from planner.simulation.sharing import shares_messages
-
-MOST_OF_A_CONSUMER = 0.95
-"""What one queue counts for at most, in consumers: one that takes more is relieved by no count once it is alone."""
-ALL_OF_A_CONSUMER = 1.0
-"""The largest queue is left out where it takes more: its messages are late with any count, so that none is paid for.
-
-Nor is any consumer taken away beside it, as that one would leave less of a consumer to it.
-"""
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -39,9 +41,11 @@ class GroupWeighing:
 
 
 def weighing_of(
-    snapshot: GroupSnapshot, outcomes: Sequence[CandidateOutcome], wait: WaitObjective
+    snapshot: GroupSnapshot, outcomes: Sequence[CandidateOutcome], wait: WaitObjective, events: Sequence[Event] = ()
 ) -> GroupWeighing | None:
     """Return the group with the given outcomes, the present one among them; ``None`` where load or capacity is unknown.
+
+    ``events`` are known times with another load.
 
     Backlog that another count does not help is left out: that of blocked queues, of slow members, and of queues that
     alone are too much for one consumer.
@@ -52,37 +56,49 @@ def weighing_of(
     if len(known) < len(rates) or capacity <= 0:
         return None
     is_shared = shares_messages(snapshot)
-    hot = None if is_shared else _hot_queue(known, capacity)
-    most = float("inf") if is_shared else MOST_OF_A_CONSUMER * capacity
-    served = {queue: 0.0 if queue == hot else min(rate, most) for queue, rate in known.items()}
+    served, hot = (known, None) if is_shared else _served(_expected(snapshot, known), capacity)
     current = snapshot.count
     fewest = 1 if hot is None else current
     by_count = {outcome.count: outcome for outcome in sorted(outcomes, key=lambda outcome: outcome.count)}
     by_count = {count: outcome for count, outcome in by_count.items() if count >= fewest}
     shares = {
-        count: 1 / outcome.members if is_shared else _busiest_share(outcome, served)
+        count: _shared_fraction(snapshot, outcome) if is_shared else _busiest_share(outcome, served)
         for count, outcome in by_count.items()
     }
     useful = useful_counts(shares.items(), {current})
     chosen = {count: by_count[count] for count in useful}
-    return GroupWeighing(
-        Weighing(
-            _series(snapshot, known, served, capacity),
-            tuple(useful),
-            np.array(list(useful.values())),
-            GroupState(current, current, 0.0, _backlog(snapshot, served, hot, useful[current], is_shared)),
-            _costs(chosen, current, wait),
-            DEFAULT_WEIGHING,
-        ),
-        chosen,
-        hot,
+    weighing = Weighing(
+        _series(snapshot, known, served, capacity, events),
+        tuple(useful),
+        np.array(list(useful.values())),
+        _state(snapshot, chosen, _waiting(snapshot, served, hot), served, useful[current]),
+        _costs(chosen, current, wait),
+        DEFAULT_WEIGHING,
     )
+    if events:
+        minutes = sum(weighing.bins_min)
+        weighing = replace(weighing, events=_events(snapshot, events, minutes, known, served, capacity))
+    return GroupWeighing(weighing, chosen, hot)
 
 
-def _hot_queue(rates: Mapping[Queue, float], capacity: float) -> Queue | None:
-    """Return the largest queue if it alone is too much for a consumer."""
-    largest = max(rates, key=lambda queue: rates[queue])
-    return largest if rates[largest] > ALL_OF_A_CONSUMER * capacity else None
+def _expected(snapshot: GroupSnapshot, rates: Mapping[Queue, float]) -> dict[Queue, float]:
+    """Return messages per second of each queue: of what comes in all, the part that is expected of it next."""
+    shares = {state.queue: state.expected_share for state in snapshot.data_queues}
+    total = sum(rates.values())
+    expected = {queue: total * share for queue, share in shares.items() if share is not None}
+    return expected if len(expected) == len(shares) else dict(rates)
+
+
+def _served(rates: Mapping[Queue, float], capacity: float) -> tuple[dict[Queue, float], Queue | None]:
+    """Return what counts of each queue's rate, and the queue that alone is too much for a consumer."""
+    queues = list(rates)
+    served, hot = leave_out_hot_queue(np.array([rates[queue] for queue in queues]) / capacity)
+    by_queue = dict(zip(queues, (served * capacity).tolist(), strict=True))
+    return by_queue, None if hot is None else queues[hot]
+
+
+def _shared_fraction(snapshot: GroupSnapshot, outcome: CandidateOutcome) -> float:
+    return group_model(snapshot).busiest_fraction(outcome.members) or 1 / outcome.members
 
 
 def _busiest_share(outcome: CandidateOutcome, rates: Mapping[Queue, float]) -> float:
@@ -95,32 +111,74 @@ def _busiest_share(outcome: CandidateOutcome, rates: Mapping[Queue, float]) -> f
 
 
 def _series(
-    snapshot: GroupSnapshot, rates: Mapping[Queue, float], served: Mapping[Queue, float], capacity: float
+    snapshot: GroupSnapshot,
+    rates: Mapping[Queue, float],
+    served: Mapping[Queue, float],
+    capacity: float,
+    events: Sequence[Event],
 ) -> LoadSeries:
-    """Return the load in consumers by minute; where no minute is known, the mean of the window stands for one."""
+    """Return the load in consumers by minute, without the events' factors.
+
+    Where no minute is known, the mean of the window stands for one.
+    """
+    served_share = _served_share(rates, served)
+    minutes = minute_rates(snapshot.recent, snapshot.at) or [sum(rates.values())]
+    return LoadSeries(load=[rate * served_share / capacity for rate in usual_rates(minutes, events, snapshot.at)])
+
+
+def _events(
+    snapshot: GroupSnapshot,
+    events: Sequence[Event],
+    minutes: int,
+    rates: Mapping[Queue, float],
+    served: Mapping[Queue, float],
+    capacity: float,
+) -> EventLoad:
+    """Return what the events do to each minute ahead, floors in consumers like the series."""
+    load = event_load(events, snapshot.at, minutes)
+    return replace(load, floors=load.floors * _served_share(rates, served) / capacity)
+
+
+def _served_share(rates: Mapping[Queue, float], served: Mapping[Queue, float]) -> float:
     total = sum(rates.values())
-    served_share = sum(served.values()) / total if total > 0 else 1.0
-    minutes = minute_rates(snapshot.recent, snapshot.at) or [total]
-    return LoadSeries(load=[rate * served_share / capacity for rate in minutes])
+    return sum(served.values()) / total if total > 0 else 1.0
 
 
-def _backlog(
-    snapshot: GroupSnapshot, rates: Mapping[Queue, float], hot: Queue | None, share: float, is_shared: bool
-) -> float:
-    """Return the backlog in consumer-seconds of the whole group, as the busiest consumer has it.
+def _waiting(snapshot: GroupSnapshot, rates: Mapping[Queue, float], hot: Queue | None) -> dict[Queue, float]:
+    """Return the messages that wait in each queue and that another count would help.
 
     Of the lag, half a commit interval of arrivals has been worked off.
     """
     assert snapshot.capacity is not None
-    capacity, slow = snapshot.capacity.sure_messages_per_s, snapshot.capacity.slow_clients
-    helpless = frozenset((*snapshot.standing_queues, hot))
-    waiting: defaultdict[str | None, float] = defaultdict(float)
+    helpless, slow = frozenset((*snapshot.standing_queues, hot)), snapshot.capacity.slow_clients
+    return {
+        state.queue: max((state.lag or 0) - rates[state.queue] * UNCOMMITTED_S, 0.0)
+        for state in snapshot.data_queues
+        if state.queue not in helpless and state.owner not in slow
+    }
+
+
+def _state(
+    snapshot: GroupSnapshot,
+    outcomes: Mapping[int, CandidateOutcome],
+    waiting: Mapping[Queue, float],
+    rates: Mapping[Queue, float],
+    share: float,
+) -> GroupState:
+    """Return the group's state; ``share`` is the busiest consumer's of the load under the present count."""
+    assert snapshot.capacity is not None
+    capacity, current = snapshot.capacity.sure_messages_per_s, snapshot.count
+    if shares_messages(snapshot):
+        return GroupState(current, current, 0.0, sum(waiting.values()) / capacity)
+    by_owner: defaultdict[str | None, float] = defaultdict(float)
     for state in snapshot.data_queues:
-        if state.queue not in helpless and state.owner not in slow:
-            waiting[state.owner] += max((state.lag or 0) - rates[state.queue] * COMMIT_INTERVAL_S / 2, 0.0)
-    if is_shared:
-        return sum(waiting.values()) / capacity
-    return max(waiting.values(), default=0.0) / capacity / max(share, LEAST_SHARE)
+        by_owner[state.owner] += waiting.get(state.queue, 0.0)
+    backlog = max(by_owner.values(), default=0.0) / capacity / max(share, LEAST_SHARE)
+    work = {queue: waiting.get(queue, 0.0) + rate * UNCOMMITTED_S for queue, rate in rates.items()}
+    if not any(work.values()):
+        return GroupState(current, current, 0.0, backlog)
+    shares = {count: _busiest_share(outcome, work) for count, outcome in outcomes.items()}
+    return GroupState(current, current, 0.0, backlog, backlog_ratios(shares.values(), shares[current]))
 
 
 def _costs(outcomes: Mapping[int, CandidateOutcome], current: int, wait: WaitObjective) -> Costs:

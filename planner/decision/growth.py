@@ -7,7 +7,7 @@ from statistics import mean
 
 from planner.decision.pace import DROWNS_S
 from planner.model.snapshot import GroupSnapshot, SeriesPoint
-from planner.words import duration, per_second, rate
+from planner.text.words import duration, per_second, rate
 
 SETTLING = timedelta(seconds=120)
 """So long after the growth, and while pods start one by one, what the group does is no measure of what it can do."""

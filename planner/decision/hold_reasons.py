@@ -1,51 +1,77 @@
 """Reasons to hold before any count is compared: a decision must rest on fresh, complete, settled data."""
 
+import math
 from collections.abc import Iterator
 from datetime import datetime, timedelta
 
-from planner.allocation.registry import runnable_strategy
 from planner.decision.decision import HoldCause
 from planner.decision.objective import Objective
 from planner.decision.pace import falls_behind
 from planner.decision.rest import known_since, last_change
+from planner.decision.zero import reasons_to_stay_at_zero
 from planner.model.deployments import Deployment
-from planner.model.snapshot import Capacity, GroupSnapshot
-from planner.simulation.candidates import unsettled_queues
-from planner.simulation.partitions import why_not_simulated
-from planner.simulation.sharing import shares_messages
+from planner.model.snapshot import POP, Capacity, GroupSnapshot
+from planner.simulation.candidates import shares_messages, unsettled_queues
+from planner.simulation.group_model import group_model
+from planner.snapshot.other_levers import in_order_lever, kafka_lever
 from planner.snapshot.unlisted import GRPC_CLIENTS
-from planner.words import counted, some
+from planner.text.words import duration, queues, some
 
 HoldReason = tuple[HoldCause, str]
 
 
-def first_reason_to_hold(snapshot: GroupSnapshot, objective: Objective, at: datetime) -> HoldReason | None:
+def first_reason_to_hold(
+    snapshot: GroupSnapshot, objective: Objective, at: datetime, *, needs_capacity: bool = True
+) -> HoldReason | None:
     """Return why no decision can rest on this snapshot at time ``at``, ``None`` where one can.
 
     The first reason is the one to act on first: what no longer watch mends comes before what one would mend.
     """
-    return next(_reasons(snapshot, objective, at), None)
+    reasons = _reasons(snapshot, objective, at)
+    return next((each for each in reasons if needs_capacity or each[0] is not HoldCause.UNKNOWN_CAPACITY), None)
+
+
+def first_reason_to_stay_at_zero(snapshot: GroupSnapshot, objective: Objective, at: datetime) -> HoldReason | None:
+    """Return why a group without a pod gets none, ``None`` where its first one starts: it has no members."""
+    return next(_reasons_at_zero(snapshot, objective, at), None)
+
+
+def _reasons_at_zero(snapshot: GroupSnapshot, objective: Objective, at: datetime) -> Iterator[HoldReason]:
+    if old := too_old(snapshot, objective, at):
+        yield HoldCause.OLD_DATA, old
+    if snapshot.unlisted_consumers is not None:
+        yield HoldCause.MEMBERS_UNKNOWN, f"its members are unknown: {snapshot.unlisted_consumers}"
+    yield from reasons_to_stay_at_zero(snapshot)
+    if snapshot.deployment is not None:
+        yield from _deployment(snapshot.deployment, snapshot, objective)
 
 
 def _reasons(snapshot: GroupSnapshot, objective: Objective, at: datetime) -> Iterator[HoldReason]:
     if old := too_old(snapshot, objective, at):
         yield HoldCause.OLD_DATA, old
     yield from _members(snapshot)
+    yield from _other_lever(snapshot)
     yield from _shared_by_all(snapshot)
+    yield from _served_by_several(snapshot)
     yield from _pods(snapshot)
     yield from _completeness(snapshot, objective)
-    if snapshot.shared_queues and not shares_messages(snapshot):
+    if snapshot.shared_queues and snapshot.strategy != POP and not shares_messages(snapshot):
         yield _shared_by_some(snapshot)
     yield from _strategy(snapshot)
     if any(state.upper_arrival_rate is None for state in snapshot.data_queues):
         unknown = sum(state.upper_arrival_rate is None for state in snapshot.data_queues)
-        yield HoldCause.UNKNOWN_RATES, f"the arrival rate of {unknown} queues is unknown"
+        yield HoldCause.UNKNOWN_RATES, f"the arrival rate of {queues(unknown, snapshot.system)} is unknown"
     if snapshot.unknown_lag and not falls_behind(snapshot):
         yield (
             HoldCause.UNKNOWN_LAG,
-            f"the lag of {len(snapshot.unknown_lag)} queues is unknown, as no offset of the group is stored for them",
+            f"the lag of {queues(len(snapshot.unknown_lag), snapshot.system)} is unknown, as no offset of the group is "
+            "stored for them",
         )
-    if snapshot.capacity is None:
+    capacity = snapshot.consumer_capacity
+    yield from _went_back(snapshot)
+    if capacity is None or capacity.sure_messages_per_s <= 0:
+        if (stuck := blocked(snapshot)) is not None:
+            yield stuck
         yield (
             HoldCause.UNKNOWN_CAPACITY,
             "what one consumer can do is unknown: state spec.capacity in the policy or let consumers report it",
@@ -61,8 +87,8 @@ def first_reason_against_fewer(snapshot: GroupSnapshot, objective: Objective, at
 
 
 def _against_fewer(snapshot: GroupSnapshot, objective: Objective, at: datetime) -> Iterator[HoldReason]:
-    if snapshot.standing_queues:
-        yield HoldCause.BLOCKED_QUEUES, standing_still(snapshot)
+    if (stuck := blocked(snapshot)) is not None:
+        yield stuck
     if snapshot.capacity is not None and snapshot.capacity.slow_clients:
         yield HoldCause.SLOW_MEMBERS, slow(snapshot.capacity)
     if objective.quiet_s:
@@ -76,6 +102,23 @@ def _members(snapshot: GroupSnapshot) -> Iterator[HoldReason]:
         yield HoldCause.NO_CONSUMERS, "no consumer is running, so neither capacity nor ownership can be seen"
 
 
+def _served_by_several(snapshot: GroupSnapshot) -> Iterator[HoldReason]:
+    """A plan scales the policy's targets: what another workload's pods do in the group it neither knows nor moves."""
+    deployment = snapshot.deployment
+    if deployment is None or not deployment.also_serving:
+        return
+    own, others = len(snapshot.pods), sum(other.members for other in deployment.also_serving)
+    workloads = [f"{deployment.workload} ({own})", *map(str, deployment.also_serving)]
+    elsewhere = len(snapshot.clients) - own - others
+    yield (
+        HoldCause.SEVERAL_DEPLOYMENTS,
+        f"its members run in pods of {len(workloads)} workloads, {', '.join(workloads)}"
+        f"{f', and {elsewhere} elsewhere' if elsewhere > 0 else ''}, and a plan scales only what the policy "
+        "names: name all of these Deployments in spec.scaleTargetRefs, let one run all members, or give each a group "
+        "of its own",
+    )
+
+
 def _pods(snapshot: GroupSnapshot) -> Iterator[HoldReason]:
     """A plan's replicas are pods: they must be known, and each must run as many members as the others."""
     if snapshot.members_per_pod is None:
@@ -85,13 +128,28 @@ def _pods(snapshot: GroupSnapshot) -> Iterator[HoldReason]:
         yield HoldCause.UNEVEN_PODS, snapshot.members_per_pod_source
 
 
-def standing_still(snapshot: GroupSnapshot) -> str:
-    """Return in a sentence why queues that stand still are no matter of how many consumers there are."""
-    return (
+def blocked(snapshot: GroupSnapshot) -> HoldReason | None:
+    """Return why queues that stand still are no matter of how many consumers there are, ``None`` where none does."""
+    if not snapshot.standing_queues:
+        return None
+    return HoldCause.BLOCKED_QUEUES, (
         f"nothing is consumed of {some(snapshot.standing_queues)} although messages wait: look at the consumer of "
         "these first, as another count does not free it, and each move of such a queue delivers again what its "
         "consumer has in hand"
     )
+
+
+def _went_back(snapshot: GroupSnapshot) -> Iterator[HoldReason]:
+    """Work that is done again and again is no measure of the load, and a move of the queue repeats more of it."""
+    if snapshot.rewound_queues:
+        yield (
+            HoldCause.COMMITS_WENT_BACK,
+            (
+                f"commits on {some(snapshot.rewound_queues)} went back, so that messages come again which were "
+                "consumed before: look at the consumer of these first, as neither what waits there nor what it does is "
+                "a measure of the load"
+            ),
+        )
 
 
 def slow(capacity: Capacity) -> str:
@@ -108,7 +166,7 @@ def too_old(snapshot: GroupSnapshot, objective: Objective, at: datetime) -> str 
     for section in snapshot.parts:
         age_s = since_s + section.age_s
         if age_s > objective.max_age_s:
-            return f"its {section.name} are {age_s:.0f} s old, the policy allows {objective.max_age_s:.0f} s"
+            return f"its {section.name} are {duration(age_s)} old, the policy allows {duration(objective.max_age_s)}"
     return None
 
 
@@ -118,7 +176,8 @@ def _completeness(snapshot: GroupSnapshot, objective: Objective) -> Iterator[Hol
             note = f" ({section.note})" if section.note else ""
             yield (
                 HoldCause.INCOMPLETE_DATA,
-                f"its {section.name} are {section.completeness:.0%} complete{note}, "
+                # Rounded down: what is short of the policy's share never reads like it.
+                f"its {section.name} are {math.floor(100 * section.completeness)}% complete{note}, "
                 f"the policy asks for {objective.min_completeness:.0%}",
             )
 
@@ -126,18 +185,21 @@ def _completeness(snapshot: GroupSnapshot, objective: Objective) -> Iterator[Hol
 def _strategy(snapshot: GroupSnapshot) -> Iterator[HoldReason]:
     if snapshot.strategy is None:
         yield HoldCause.UNKNOWN_STRATEGY, f"the allocation strategy is unknown: {snapshot.strategy_source}"
-    elif snapshot.system == "kafka":
-        why = why_not_simulated(snapshot, snapshot.strategy)
-        if why is not None:
-            yield HoldCause.UNSUPPORTED_STRATEGY, why
-    else:
-        yield from _rocketmq_strategy(snapshot)
+    elif (why := group_model(snapshot).unsupported_strategy()) is not None:
+        yield HoldCause.UNSUPPORTED_STRATEGY, why
 
 
 def _shared_by_all(snapshot: GroupSnapshot) -> Iterator[HoldReason]:
     """Members that take messages of every queue, by no known rule: so it stays, however long they are watched."""
     if snapshot.strategy is None and GRPC_CLIENTS in snapshot.strategy_source:
         yield HoldCause.UNKNOWN_STRATEGY, f"the allocation strategy is unknown: {snapshot.strategy_source}"
+    if snapshot.strategy == POP and snapshot.orderly is None:
+        yield (
+            HoldCause.UNSUPPORTED_STRATEGY,
+            "whether the group consumes in order (consumeMessageOrderly) is unknown, as no broker reports its settings",
+        )
+    if snapshot.strategy == POP:
+        return
     is_shared = snapshot.shared_queues and snapshot.shared_queues == len(snapshot.data_queues)
     if is_shared and not shares_messages(snapshot):
         yield (
@@ -147,28 +209,21 @@ def _shared_by_all(snapshot: GroupSnapshot) -> Iterator[HoldReason]:
         )
 
 
+def _other_lever(snapshot: GroupSnapshot) -> Iterator[HoldReason]:
+    """Another lever than the number of members decides what the group can do: no longer watch changes that."""
+    lever = kafka_lever(snapshot.strategy, [member.client_id for member in snapshot.members])
+    if snapshot.strategy == POP and snapshot.orderly:
+        lever = in_order_lever(len(snapshot.data_queues))
+    if lever is not None:
+        yield HoldCause.OTHER_LEVER, lever.sentence
+
+
 def _shared_by_some(snapshot: GroupSnapshot) -> HoldReason:
-    shared, queues = snapshot.shared_queues, len(snapshot.data_queues)
+    of_all = f"{snapshot.shared_queues} of {queues(len(snapshot.data_queues), snapshot.system)}"
     return HoldCause.UNSETTLED, (
-        f"{shared} of {counted(queues, 'queue')} are owned by several members at once: a rebalance is under way, or "
-        "the members differ in what they see"
+        f"{of_all} are owned by several members at once: a rebalance is under way, or the members differ in what they "
+        "see"
     )
-
-
-def _rocketmq_strategy(snapshot: GroupSnapshot) -> Iterator[HoldReason]:
-    strategy = runnable_strategy(snapshot.strategy, snapshot.strategy_options)
-    if strategy is None:
-        yield (
-            HoldCause.UNSUPPORTED_STRATEGY,
-            f"strategy {snapshot.strategy} needs parameters that cannot be seen from outside: "
-            "state them in spec.strategyOptions",
-        )
-    elif not strategy.is_positional:
-        yield (
-            HoldCause.UNSUPPORTED_STRATEGY,
-            f"{snapshot.strategy} goes by the client ids themselves, and those of new consumers are not known: "
-            "the load under no other count can be told",
-        )
 
 
 def _deployment(deployment: Deployment, snapshot: GroupSnapshot, objective: Objective) -> Iterator[HoldReason]:
@@ -196,15 +251,16 @@ def _quiet(snapshot: GroupSnapshot, quiet_s: float, at: datetime) -> Iterator[Ho
         ago_s = (at - changed).total_seconds()
         yield (
             HoldCause.RECENTLY_CHANGED,
-            f"its members changed {ago_s:.0f} s ago, the policy's stabilisation asks for {quiet_s:.0f} s of rest",
+            f"its members changed {duration(ago_s)} ago, the policy's stabilisation asks for {duration(quiet_s)} of "
+            "rest",
         )
     known = known_since(snapshot)
     if known is None or known > since:
-        watched = "no part" if known is None else f"only the last {(at - known).total_seconds():.0f} s"
+        watched = "no part" if known is None else f"only the last {duration((at - known).total_seconds())}"
         yield (
             HoldCause.UNKNOWN_CHANGES,
-            f"whether its members changed is known of {watched} of the {quiet_s:.0f} s that the policy's stabilisation "
-            "asks for",
+            f"whether its members changed is known of {watched} of the {duration(quiet_s)} that the policy's "
+            "stabilisation asks for",
         )
 
 
@@ -213,9 +269,12 @@ def _settled(snapshot: GroupSnapshot) -> Iterator[HoldReason]:
     if snapshot.strategy is None or not snapshot.clients:
         return
     wrong = unsettled_queues(snapshot)
-    if wrong:
+    if wrong and shares_messages(snapshot):
+        unread = queues(wrong, snapshot.system)
+        yield HoldCause.UNSETTLED, f"no member reads {unread} yet: the broker still assigns them"
+    elif wrong:
         yield (
             HoldCause.UNSETTLED,
-            f"{wrong} queues are not owned by whom {snapshot.strategy} gives them to: a rebalance is under way or "
-            "the members differ in what they see",
+            f"{queues(wrong, snapshot.system)} with another owner than {snapshot.strategy} gives: a rebalance is under "
+            "way or the members differ in what they see",
         )

@@ -3,8 +3,9 @@
 For each first action the cost over all futures is the mean of what each future costs with the best later actions
 (hindsight optimisation: Chong, Givan, Chang 2000). Only the first action is taken; then the group is observed again.
 
-The state is a count and a backlog. The backlog is the group's, in consumer-seconds, as if spread like the load, so that
-a change of the count leaves it as it is: the busiest of ``n`` consumers has its share ``s(n)`` of it.
+The state is a count and a backlog. The backlog is the group's, in consumer-seconds, so that a change of the count
+leaves it as it is: of ``n`` consumers the one with most of it has ``w(n)`` of it. With an even backlog that is the
+busiest one's share of the load, ``s(n)``; what waits in few queues more consumers do not part, and ``w(n)`` says so.
 """
 
 from collections.abc import Sequence
@@ -20,11 +21,12 @@ Floats = NDArray[np.float64]
 class HorizonSettings:
     """How the horizon counts.
 
-    ``bins_min`` are the lengths of its stretches in minutes. ``pace`` is the part of a consumer's capacity that is
+    ``bins_min`` are the lengths of its stretches in minutes: of one minute each for as long as bursts are to be told
+    from a steady load, as a stretch's mean hides what is shorter. ``pace`` is the part of a consumer's capacity that is
     counted on; a message is late from ``late_margin`` of the objective's wait.
     """
 
-    bins_min: tuple[int, ...] = (1, 1, 2, 2, 4, 5, 10, 15, 20, 20, 20, 20)
+    bins_min: tuple[int, ...] = (1,) * 10 + (2,) * 5 + (5, 5, 5, 10, 10, 20, 20, 25)
     pace: float = 0.99
     late_margin: float = 0.85
     levels: tuple[float, ...] = (0, 5, 12, 25, 40, 60, 100, 200, 600, 3600)
@@ -39,13 +41,16 @@ _NEXT_TO_NOTHING = 1e-6
 class GroupState:
     """A group as it is: consumers that run, those ordered (with them), when the next are ready, and the backlog.
 
-    ``backlog`` is in consumer-seconds of the whole group.
+    ``backlog`` is in consumer-seconds of the whole group, as if the running consumer with most of it had its share of
+    the load. ``backlog_ratios`` are what the consumer with most of it would have under each count, over what it has
+    under the running one; ``None`` where the backlog is spread like the load.
     """
 
     running: int
     ordered: int
     ready_in_s: float
     backlog: float
+    backlog_ratios: tuple[float, ...] | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -117,7 +122,8 @@ def choose_count(
     ``counts`` are ascending and hold ``state.running`` and ``state.ordered``; ``shares`` has the busiest consumer's
     share of the load for each. ``futures`` are loads in consumers, shape (paths, bins), bins from ``horizon_bins``.
     """
-    model = _Model(np.asarray(counts, dtype=float), shares, futures, costs, settings)
+    waiting = _backlog_shares(counts, shares, state)
+    model = _Model(np.asarray(counts, dtype=float), shares, waiting, futures, costs, settings)
     seconds = 60.0 * np.asarray(bins_min, dtype=float)
     value = model.end_value()
     for index in range(len(seconds) - 1, 0, -1):
@@ -158,11 +164,19 @@ class _Model:
     """The arrays that all bins share: paths × counts × backlog levels."""
 
     def __init__(
-        self, counts: Floats, shares: Floats, futures: Floats, costs: Costs, settings: HorizonSettings
+        self,
+        counts: Floats,
+        shares: Floats,
+        backlog_shares: Floats,
+        futures: Floats,
+        costs: Costs,
+        settings: HorizonSettings,
     ) -> None:
         self._counts, self._costs, self._pace = counts[:, None], costs, settings.pace
         self._shares = shares[:, None]
-        self._drain = settings.pace / self._shares
+        self._backlog_shares = backlog_shares[:, None]
+        self._arriving = self._shares / self._backlog_shares
+        self._drain = settings.pace / self._backlog_shares
         self._late_after = settings.late_margin * costs.late_after_s
         self._late_price = costs.late_minute / 60.0
         self._changes = np.broadcast_to(costs.change, len(counts))
@@ -175,7 +189,7 @@ class _Model:
 
     def end_value(self) -> Floats:
         """Return the value at the horizon's end: what is late then stays late for as long as it waits."""
-        wait = np.maximum(self._levels * self._shares - self._late_after, 0.0)
+        wait = np.maximum(self._levels * self._backlog_shares - self._late_after, 0.0)
         return np.broadcast_to(wait * self._late_price, (len(self._paths), *wait.shape))
 
     def earlier(self, value: Floats, load: Floats, seconds: float) -> Floats:
@@ -184,11 +198,11 @@ class _Model:
         A fall takes effect at once. A rise is paid and helps after its delay; until then the old count runs.
         """
         load = load[:, None, None]
-        limit = self._limit(load, self._shares)
+        limit, arriving = self._limit(load, slice(None)), load * self._arriving
         delay = min(self._delay, seconds)
-        whole = self._stretch(value, load, limit, seconds)
-        rest = self._stretch(value, load, limit, seconds - delay) if delay < seconds else value
-        between, late = self._grow(self._levels, load, self._drain, limit, delay)
+        whole = self._stretch(value, arriving, limit, seconds)
+        rest = self._stretch(value, arriving, limit, seconds - delay) if delay < seconds else value
+        between, late = self._grow(self._levels, arriving, self._drain, limit, delay)
         price = self._changes[:, None]
         rise = self._values_at(_least_above(rest + price), between) + late + self._counts * delay
         return np.minimum(whole, np.minimum(rise, _least_below(whole + price)))
@@ -201,31 +215,34 @@ class _Model:
         spans = np.array([_spans(state, target, self._costs.pod_start_s) for target in counts])
         for count, longest in ((state.running, spans[:, 0]), (state.ordered, spans[:, 1]), (None, left)):
             row = slice(None) if count is None else counts.index(count)
-            shares, drain = self._shares[row].ravel(), self._drain[row].ravel()
+            arriving, drain = load * self._arriving[row].ravel(), self._drain[row].ravel()
             span = np.minimum(longest, left)
-            backlog, late = self._grow(backlog, load, drain, self._limit(load, shares), span)
+            backlog, late = self._grow(backlog, arriving, drain, self._limit(load, row), span)
             total += self._counts[row].ravel() * span + late
             left = left - span
         total += self._changes * np.array([_changes(state, target) for target in counts])
         return np.asarray(total + self._values_at(value, backlog[:, :, None])[:, :, 0])
 
-    def _stretch(self, value: Floats, load: Floats, limit: Floats, seconds: float) -> Floats:
+    def _stretch(self, value: Floats, arriving: Floats, limit: Floats, seconds: float) -> Floats:
         """Return for each count the cost of running it for so long, with the value behind it, by backlog level."""
-        after, late = self._grow(self._levels, load, self._drain, limit, seconds)
+        after, late = self._grow(self._levels, arriving, self._drain, limit, seconds)
         return np.asarray(self._values_at(value, after) + late + self._counts * seconds)
 
-    def _limit(self, load: Floats, shares: Floats) -> Floats:
-        """Return the backlog at which the busiest consumer's oldest message is late.
+    def _limit(self, load: Floats, row: int | slice) -> Floats:
+        """Return the backlog at which the oldest message is late, of all counts (paths, counts, 1) or of one's row.
 
         It waits for the backlog over the pace at which that came in, which was a consumer's own pace at least.
         """
-        return np.asarray(self._late_after / shares * np.maximum(self._pace, load * shares))
+        shares, backlog_shares = self._shares[row], self._backlog_shares[row]
+        if load.ndim < 3:
+            shares, backlog_shares = shares.ravel(), backlog_shares.ravel()
+        return np.asarray(self._late_after / backlog_shares * np.maximum(self._pace, load * shares))
 
     def _grow(
-        self, backlog: Floats, load: Floats, drain: Floats, limit: Floats, seconds: float | Floats
+        self, backlog: Floats, arriving: Floats, drain: Floats, limit: Floats, seconds: float | Floats
     ) -> tuple[Floats, Floats]:
         """Return the backlog after a stretch, and the price of the part of it in which messages are late."""
-        growth = (load - drain) * seconds
+        growth = (arriving - drain) * seconds
         after = backlog + growth
         late_share = (np.maximum(backlog, after) - limit) / (np.abs(growth) + 1e-6)
         return np.maximum(after, 0.0), np.minimum(np.maximum(late_share, 0.0), 1.0) * (seconds * self._late_price)
@@ -238,6 +255,13 @@ class _Model:
         line = np.ascontiguousarray(value).ravel()
         low = line[flat]
         return np.asarray(low + weight * (line[flat + 1] - low))
+
+
+def _backlog_shares(counts: Sequence[int], shares: Floats, state: GroupState) -> Floats:
+    """Return the part of the backlog that the consumer with most of it has, for each count."""
+    if state.backlog_ratios is None:
+        return shares
+    return np.asarray(float(shares[list(counts).index(state.running)]) * np.asarray(state.backlog_ratios))
 
 
 def _least_above(value: Floats) -> Floats:

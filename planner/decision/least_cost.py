@@ -1,19 +1,20 @@
 """The bill of every count: consumers, changes and lateness over possible futures, in hours of one consumer."""
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
-from planner.decision.decision import BillLine, DecisionBill
+from planner.decision.decision import EVENTS_LEAD, BillLine, DecisionBill
 from planner.decision.group_weighing import GroupWeighing, weighing_of
 from planner.decision.horizon import DEFAULT_HORIZON
 from planner.decision.objective import WaitObjective
 from planner.decision.prices import change_price, is_price_complete
 from planner.decision.weighing import Weighing
+from planner.demand.events import Event, describe_events
 from planner.demand.futures import has_errors
 from planner.model.queues import Queue
 from planner.model.snapshot import GroupSnapshot
 from planner.simulation.outcome import CandidateOutcome
-from planner.words import duration
+from planner.text.words import duration
 
 HOUR_S = 3600.0
 DECIMALS = 3
@@ -45,7 +46,9 @@ class CountBills:
     def why_none_keeps_up(self, counts: Sequence[int]) -> str:
         """Return in half a sentence why messages stay late with each of the counts, empty where one keeps up."""
         if self.hot is not None:
-            return f"queue {self.hot} alone takes more than a consumer can do, so that no count keeps up with it"
+            return (
+                f"{self.hot.noun} {self.hot} alone takes more than a consumer can do, so that no count keeps up with it"
+            )
         least = min(self.used[count] for count in counts)
         if least < DEFAULT_HORIZON.pace:
             return ""
@@ -54,7 +57,7 @@ class CountBills:
     def why_unweighed(self, count: int) -> str:
         """Return in half a sentence why a count has no bill."""
         if self.hot is not None and count < self.current:
-            return f"queue {self.hot} alone takes more than a consumer, and with fewer there is less for it"
+            return f"{self.hot.noun} {self.hot} alone takes more than a consumer, and with fewer there is less for it"
         return "it relieves the busiest consumer by less than 1 % of what fewer consumers leave it"
 
     def shown(self, target: int) -> DecisionBill:
@@ -71,17 +74,23 @@ class CountBills:
             level=whole.level,
             lines=tuple(line for line in whole.lines if line.count in kept),
             members_per_pod=whole.members_per_pod,
+            consumer_hour=whole.consumer_hour,
         )
 
 
 def bill_counts(
-    snapshot: GroupSnapshot, outcomes: Sequence[CandidateOutcome], late_s: Mapping[int, float], wait: WaitObjective
+    snapshot: GroupSnapshot,
+    outcomes: Sequence[CandidateOutcome],
+    late_s: Mapping[int, float],
+    wait: WaitObjective,
+    events: Sequence[Event] = (),
 ) -> CountBills | None:
     """Return the bill of the given outcomes, the present one among them, ``None`` where its load is unknown.
 
-    ``late_s`` says how many seconds later than the policy allows a time bound is met with each count.
+    ``late_s`` says how many seconds later than the policy allows a time bound is met with each count; ``events`` are
+    known times with another load.
     """
-    group = weighing_of(snapshot, outcomes, wait)
+    group = weighing_of(snapshot, outcomes, wait, events)
     if group is None:
         return None
     weighing, late_minute_s = group.weighing, wait.prices.late_minute_s
@@ -109,17 +118,19 @@ def bill_counts(
         )
     level = float(weighing.series.level[-1])
     used = {count: level * float(share) for count, share in zip(weighing.counts, weighing.shares, strict=True)}
-    bill = _bill(group, tuple(lines), snapshot.members_per_pod or 1)
+    known = describe_events(events, snapshot.at, 60.0 * sum(weighing.bins_min))
+    bill = _bill(group, tuple(lines), snapshot.members_per_pod or 1, known)
+    bill = replace(bill, consumer_hour=wait.prices.consumer_hour)
     return CountBills(bill, snapshot.count, used, group.hot)
 
 
-def _bill(group: GroupWeighing, lines: tuple[BillLine, ...], members_per_pod: int) -> DecisionBill:
+def _bill(group: GroupWeighing, lines: tuple[BillLine, ...], members_per_pod: int, events: str) -> DecisionBill:
     weighing = group.weighing
     return DecisionBill(
         horizon_seconds=60.0 * sum(weighing.bins_min),
         first_change_seconds=60.0 * weighing.bins_min[0],
         futures=weighing.paths,
-        source=_source(weighing, group),
+        source=f"{_source(weighing, group)}{EVENTS_LEAD}{events}" if events else _source(weighing, group),
         level=round(float(weighing.series.level[-1]), DECIMALS),
         lines=lines,
         members_per_pod=members_per_pod,
@@ -136,4 +147,5 @@ def _source(weighing: Weighing, group: GroupWeighing) -> str:
         source = f"the level alone, spread wider, as only {observed} of the load are known"
     if group.hot is None:
         return source
-    return f"{source}, without queue {group.hot}, which alone takes more than a consumer, so that no count relieves it"
+    hot = f"{group.hot.noun} {group.hot}"
+    return f"{source}, without {hot}, which alone takes more than a consumer, so that no count relieves it"

@@ -5,7 +5,7 @@ from dataclasses import dataclass
 
 from planner.decision.objective import Objective
 from planner.simulation.outcome import CandidateOutcome, ConsumerLoad
-from planner.words import duration, scaled
+from planner.text.words import duration, scaled
 
 RECOVERY_S = 600.0
 """How long a wait above the objective may last where the policy does not say when a backlog must be gone."""
@@ -85,6 +85,7 @@ def _recovery_s(load: ConsumerLoad, allowed_s: float) -> float | None:
 
 
 def _hot_note(outcome: CandidateOutcome, objective: Objective) -> str:
-    if outcome.hot_utilisation is None or outcome.hot_utilisation <= objective.max_utilisation:
+    hot, share = outcome.hot_queue, outcome.hot_utilisation
+    if hot is None or share is None or share <= objective.max_utilisation:
         return ""
-    return f"; queue {outcome.hot_queue} alone takes {outcome.hot_utilisation:.0%}, so more consumers cannot help"
+    return f"; {hot.noun} {hot} alone takes {share:.0%}, so more consumers cannot help"

@@ -4,6 +4,7 @@ import math
 from dataclasses import dataclass
 
 from planner.decision.prices import DEFAULT_PRICES, Prices
+from planner.demand.events import Event
 
 
 @dataclass(frozen=True, slots=True)
@@ -20,6 +21,14 @@ class WaitObjective:
 
 
 @dataclass(frozen=True, slots=True)
+class StepLimit:
+    """At most ``pods`` more (or fewer) within ``period_s`` seconds; 0 bounds each change by itself."""
+
+    pods: int
+    period_s: float = 0.0
+
+
+@dataclass(frozen=True, slots=True)
 class Objective:
     """Bounds of a decision, and what it weighs within them.
 
@@ -30,7 +39,11 @@ class Objective:
     ``sets_autoscaler``: a plan may set the autoscaler of the Deployment, so that it undoes nothing. The group must not
     have changed for ``quiet_s``; ``None``
     asks for no such rest. With ``wait`` the count is the one that costs least over possible futures, without it the
-    smallest that meets the bounds.
+    smallest that meets the bounds. After ``idle_s`` seconds without a message the last pod stops, and the first starts
+    when one waits; ``None``: one pod always stays. ``lowest`` is then of a group that has any.
+    ``events`` are known times with another load. A decision minds those that go on or begin within
+    ``answered_after_s``: by then the next decision's pods work. ``step_up`` and ``step_down`` bound how far one
+    decision goes, ``None`` where the policy sets no limit.
     """
 
     lowest: int
@@ -43,6 +56,11 @@ class Objective:
     sets_autoscaler: bool = False
     quiet_s: float | None = None
     wait: WaitObjective | None = None
+    idle_s: float | None = None
+    events: tuple[Event, ...] = ()
+    answered_after_s: float = 630.0
+    step_up: StepLimit | None = None
+    step_down: StepLimit | None = None
 
     @property
     def stated_utilisation(self) -> float | None:

@@ -11,13 +11,15 @@ class Prices:
 
     A consumer that is still missing, or is not yet gone, costs one second each second; one of a group that stands
     still as a whole costs ``standstill_s``. ``late_minute_s`` is for one minute in which some message waits too long.
-    Raises ``ValueError`` for a price below 0.
+    ``consumer_hour`` is what one consumer costs an hour, in the policy's money; it weighs nothing, as all else
+    is in seconds of one consumer, and ``None`` where it is not stated. Raises ``ValueError`` for a price below 0.
     """
 
     moved_queue_s: float = 30.0
     duplicate_s: float = 1.0
     standstill_s: float = 10.0
     late_minute_s: float = 3600.0
+    consumer_hour: float | None = None
 
     def __post_init__(self) -> None:
         if min(self.moved_queue_s, self.duplicate_s, self.standstill_s, self.late_minute_s) < 0:
@@ -25,6 +27,8 @@ class Prices:
                 f"prices of 0 or more, not {self.moved_queue_s}, {self.duplicate_s}, {self.standstill_s} and "
                 f"{self.late_minute_s}"
             )
+        if self.consumer_hour is not None and self.consumer_hour < 0:
+            raise ValueError(f"a price of 0 or more for an hour of one consumer, not {self.consumer_hour}")
 
 
 DEFAULT_PRICES = Prices()

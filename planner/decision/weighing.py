@@ -3,6 +3,8 @@
 from collections.abc import Collection, Iterable
 from dataclasses import dataclass
 
+import numpy as np
+
 from planner.decision.horizon import (
     DEFAULT_HORIZON,
     Bill,
@@ -14,14 +16,25 @@ from planner.decision.horizon import (
     horizon_bins,
     itemise,
 )
+from planner.demand.events import EventLoad, with_events
 from planner.demand.futures import DEFAULT_FUTURES, FutureSettings, futures
 from planner.demand.series import Floats, LoadSeries
 
 LEAST_RELIEF = 0.01
 """A count is useful if it takes at least this part of its load from the busiest consumer."""
 COMMIT_INTERVAL_S = 5.0
-"""How often clients commit by default, RocketMQ's and Kafka's: half of it is worked off and not yet committed."""
+"""How often clients commit by default, RocketMQ's and Kafka's."""
+UNCOMMITTED_S = COMMIT_INTERVAL_S / 2
+"""Of so many seconds what arrives is worked off and not yet committed, in the mean."""
 LEAST_SHARE = 1e-9
+MOST_OF_A_CONSUMER = 0.95
+"""What one queue counts for at most, in consumers: one that takes more is relieved by no count once it is alone."""
+ALL_OF_A_CONSUMER = 1.0
+"""A queue that alone takes more is left out: its messages are late with any count, so that none is paid for.
+
+Nor is any consumer taken away beside it, as that one would leave less of a consumer to it. Several such queues count
+for most of a consumer each, as it helps to part them.
+"""
 
 
 @dataclass(frozen=True, slots=True)
@@ -39,7 +52,8 @@ DEFAULT_WEIGHING = WeighingSettings()
 class Weighing:
     """One group to weigh: its load in consumers by minute, its counts, and the share of the busiest consumer of each.
 
-    ``counts`` are ascending and hold what runs and what is ordered.
+    ``counts`` are ascending and hold what runs and what is ordered. ``events`` has what known events do to each minute
+    of the horizon, floors in consumers; the series is then the load without their factors.
     """
 
     series: LoadSeries
@@ -48,6 +62,7 @@ class Weighing:
     state: GroupState
     costs: Costs
     settings: WeighingSettings = DEFAULT_WEIGHING
+    events: EventLoad | None = None
 
     @property
     def bins_min(self) -> tuple[int, ...]:
@@ -72,7 +87,19 @@ class Weighing:
         return self.counts, self.shares, self._futures(), self.bins_min, self.state, self.costs, horizon
 
     def _futures(self) -> Floats:
-        return futures(self.series, self.bins_min, self.settings.paths)
+        usual = futures(self.series, self.bins_min, self.settings.paths)
+        return usual if self.events is None else with_events(usual, self.bins_min, self.events)
+
+
+def leave_out_hot_queue(loads: Floats) -> tuple[Floats, int | None]:
+    """Return what counts of each queue's load, both in consumers, and the hottest queue if it is too much for one."""
+    served = np.minimum(loads, MOST_OF_A_CONSUMER)
+    too_hot = np.flatnonzero(loads > ALL_OF_A_CONSUMER)
+    if not len(too_hot):
+        return served, None
+    if len(too_hot) == 1:
+        served[too_hot] = 0.0
+    return served, int(loads.argmax())
 
 
 def useful_counts(shares: Iterable[tuple[int, float]], kept: Collection[int]) -> dict[int, float]:
@@ -87,3 +114,12 @@ def useful_counts(shares: Iterable[tuple[int, float]], kept: Collection[int]) ->
             useful[count] = max(share, LEAST_SHARE)
         least = min(least, share)
     return useful
+
+
+def backlog_ratios(shares: Iterable[float], of_running: float) -> tuple[float, ...]:
+    """Return what the consumer with most of the backlog would have under each count, over what it has as of now.
+
+    ``shares`` are the largest of what waits and what arrives within ``UNCOMMITTED_S``: where nothing waits, what will
+    is spread like the load.
+    """
+    return tuple(max(share, LEAST_SHARE) / max(of_running, LEAST_SHARE) for share in shares)

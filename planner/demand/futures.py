@@ -1,25 +1,43 @@
 """Possible futures of a load: the level now, with whole error paths of forecasts that are over.
 
-A path of errors keeps what belongs together: a spike stays a spike, a ramp a ramp. Half of the paths come from the last
-hours, half from the same time of earlier days, so that a daily ramp is in them without a model of the season. Where
-earlier days are not known, all come from the last hours.
+A path of errors keeps what belongs together: a spike stays a spike, a ramp a ramp. Half of the paths come from minutes
+at which the load was most like now (analogue forecasting: Lorenz 1969): as high, as steep, about the same time of the
+day. A quarter comes from the last hours, a quarter from the same time of earlier days, so that a daily ramp is in them
+without a model of the season. Where earlier days are not known, that quarter comes from the last hours, too.
 """
 
 from collections.abc import Sequence
 from dataclasses import dataclass
 
 import numpy as np
+from numpy.typing import NDArray
 
 from planner.demand.series import Floats, LoadSeries
 
+Minutes = NDArray[np.intp]
+
 MINUTES_A_DAY = 1440
+LEAST_LOAD = 1e-6
+LEAST_SQUARE = 1e-6
 
 
 @dataclass(frozen=True, slots=True)
 class FutureSettings:
-    """Which forecasts that are over lend their errors: how many paths, and from where (minutes)."""
+    """Which forecasts that are over lend their errors: how many paths, and from where (minutes).
 
-    paths: int = 12
+    ``paths`` come from the last ``recent_minutes`` and from the same time of earlier days, ``similar`` from minutes of
+    ``days`` days that were like now, ``apart_minutes`` apart at least. Minutes are as unlike as they differ in slopes
+    (in what such slopes usually are), in level (a factor of e counts for one over ``level_unit``) and time of the day.
+    """
+
+    paths: int = 8
+    similar: int = 8
+    apart_minutes: int = 5
+    least_similar_minutes: int = 180
+    """Among so many minutes those like now are looked for at least: the nearest of fewer are not near."""
+    slopes: tuple[int, ...] = (5, 20, 60)
+    level_unit: float = 0.5
+    time_unit: float = 120.0
     recent_minutes: int = 360
     day_offsets: tuple[int, ...] = (-20, -5, 10, 25)
     days: int = 7
@@ -47,6 +65,7 @@ def futures(series: LoadSeries, bins: Sequence[int], settings: FutureSettings = 
     level = float(series.level[-1])
     if not len(origins):
         return level * _unknown(edges, settings)
+    origins = np.concatenate([origins, _similar(series, int(edges[-1]), settings)])
     sums = series.summed[origins[:, None] + 1 + edges]
     before = series.level[origins]
     ratios = level / np.maximum(before, 1e-9)
@@ -59,7 +78,7 @@ def has_errors(minutes: int, bins: Sequence[int], settings: FutureSettings = DEF
     return bool(len(_origins(minutes, sum(bins), settings)))
 
 
-def _origins(size: int, horizon: int, settings: FutureSettings) -> "np.ndarray[tuple[int], np.dtype[np.intp]]":
+def _origins(size: int, horizon: int, settings: FutureSettings) -> Minutes:
     """Return the minutes behind which the forecasts to learn from were made, all over by now; none where few are."""
     last = size - 1 - horizon
     if last < settings.least_minutes:
@@ -76,7 +95,44 @@ def _origins(size: int, horizon: int, settings: FutureSettings) -> "np.ndarray[t
     return np.array(origins if len(origins) >= settings.least_paths else [], dtype=np.intp)
 
 
-def _unknown(edges: "np.ndarray[tuple[int], np.dtype[np.intp]]", settings: FutureSettings) -> Floats:
+def _similar(series: LoadSeries, horizon: int, settings: FutureSettings) -> Minutes:
+    """Return the minutes most like the last one, forecasts from which are over by now; none where few are."""
+    now, longest = len(series) - 1, max(settings.slopes)
+    first = max(now - settings.days * MINUTES_A_DAY, longest)
+    last = now - horizon
+    if last - first < settings.least_similar_minutes:
+        return np.array([], dtype=np.intp)
+    unlike = _unlikeness(series, np.arange(first, last + 1), settings)
+    chosen: list[int] = []
+    while len(chosen) < settings.similar and np.isfinite(unlike).any():
+        nearest = int(unlike.argmin())
+        unlike[max(nearest - settings.apart_minutes + 1, 0) : nearest + settings.apart_minutes] = np.inf
+        chosen.append(first + nearest)
+    return np.array(chosen, dtype=np.intp)
+
+
+def _unlikeness(series: LoadSeries, minutes: Minutes, settings: FutureSettings) -> Floats:
+    """Return how unlike now each of these minutes, which follow each other, was."""
+    now, first, last = len(series) - 1, int(minutes[0]), int(minutes[-1])
+    levels = np.log(np.maximum(series.level, LEAST_LOAD))
+    misses = np.log(np.maximum(series.load[first : last + 1], LEAST_LOAD)) - levels[first : last + 1]
+    missed = float(np.log(max(float(series.load[-1]), LEAST_LOAD)) - levels[now])
+    ages = (now - minutes) % MINUTES_A_DAY
+    unlike = (levels[first : last + 1] - levels[now]) ** 2 / settings.level_unit**2
+    unlike += np.minimum(ages, MINUTES_A_DAY - ages) ** 2 / settings.time_unit**2
+    unlike += _in_usual_ones(misses, missed)
+    for back in settings.slopes:
+        slopes = levels[first : last + 1] - levels[first - back : last + 1 - back]
+        unlike += _in_usual_ones(slopes, float(levels[now] - levels[now - back]))
+    return np.asarray(unlike)
+
+
+def _in_usual_ones(values: Floats, value: float) -> Floats:
+    """Return the squared differences from ``value``, in mean squares of ``values``."""
+    return np.asarray((values - value) ** 2 / (np.mean(values**2) + LEAST_SQUARE))
+
+
+def _unknown(edges: Minutes, settings: FutureSettings) -> Floats:
     """Return ratios to the level: quantiles of a random walk whose deviation is known for an hour."""
     quantiles = np.array([-1.5, -0.8, -0.3, 0.0, 0.3, 0.8, 1.5, 2.0])
     middle = (edges[:-1] + edges[1:]) / 2

@@ -1,11 +1,14 @@
 """What a group's load may be from here, and how earlier forecasts of the same kind did."""
 
+from bisect import bisect_right
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
+from datetime import datetime
 from itertools import pairwise
 
 import numpy as np
 
+from planner.demand.events import Event, event_load, usual_rates, with_events
 from planner.demand.futures import futures, has_errors
 from planner.demand.recent import minute_rates
 from planner.demand.series import Floats, LoadSeries
@@ -15,6 +18,12 @@ BINS_MIN = (5, 10, 15, 30, 60)
 """Stretches that follow each other: up to 5 minutes ahead, then up to 15, 30, 60 and 120."""
 BAND = (10.0, 90.0)
 """Percentiles of the possible loads: four of five should come to lie between them."""
+PROMISED = (BAND[1] - BAND[0]) / 100
+LATELY = 432
+"""Bands of three days say how wide one has to be: of fewer, one bad night would count for half."""
+LEAST_OVER = 12
+"""Bands that have to be over before they say so."""
+LEAST_RATE = 1e-9
 EVERY_MIN = 10
 """Earlier forecasts are looked at again so many minutes apart."""
 
@@ -25,6 +34,8 @@ class Stretch:
 
     Of ``forecasts`` earlier ones of this stretch that are over, ``inside`` lay between their ``low`` and ``high``;
     ``level_miss`` is by how much the level alone missed, as a share of it in the median, ``None`` without any.
+    ``widened`` is the factor by which the band was made wider on each side, because earlier ones were too narrow; 1
+    where they were wide enough. Earlier bands count as they were then: wider by what was known to be over by then.
     """
 
     from_minutes: int
@@ -35,6 +46,7 @@ class Stretch:
     forecasts: int
     inside: int
     level_miss: float | None
+    widened: float = 1.0
 
 
 @dataclass(frozen=True, slots=True)
@@ -51,24 +63,72 @@ class Outlook:
     stretches: tuple[Stretch, ...]
 
 
+@dataclass(slots=True)
+class _Record:
+    """How the earlier forecasts of one stretch did, in order of time.
+
+    A band is made wider until the share of the bands of late that it promises would have held what came (conformal
+    prediction: Romano, Patterson, Candès 2019). What was not over yet when a forecast was made is not in its widening.
+    """
+
+    ends: list[int] = field(default_factory=list)
+    excesses: list[float] = field(default_factory=list)
+    inside: list[bool] = field(default_factory=list)
+    level_misses: list[float] = field(default_factory=list)
+
+    def add(self, known: int, end: int, band: tuple[float, float, float], level: float, actual: float) -> None:
+        """Add a forecast made after ``known`` minutes of a stretch that was over after ``end``."""
+        widened, (low, _, high) = self.widening(known), band
+        excess = max(low / max(actual, LEAST_RATE), actual / max(high, LEAST_RATE))
+        self.ends.append(end)
+        self.excesses.append(excess)
+        self.inside.append(excess <= widened)
+        self.level_misses.append(abs(actual / level - 1))
+
+    def widening(self, minutes: int) -> float:
+        """Return the factor for a band that is made after so many minutes; 1 where too few bands are over."""
+        over = bisect_right(self.ends, minutes)
+        lately = self.excesses[max(over - LATELY, 0) : over]
+        if len(lately) < LEAST_OVER:
+            return 1.0
+        return max(1.0, float(np.quantile(lately, PROMISED)))
+
+
 def outlook(snapshot: GroupSnapshot) -> Outlook | None:
     """Return what the group's load may be, ``None`` where the snapshot has no minute of it up to its own time."""
-    rates = minute_rates(snapshot.recent, snapshot.at)
+    return outlook_of(minute_rates(snapshot.recent, snapshot.at), snapshot.at)
+
+
+def outlook_of(rates: Sequence[float], until: datetime, events: Sequence[Event] = ()) -> Outlook | None:
+    """Return what a load may be that was so many messages per second by minute, ``None`` without any minute.
+
+    The last minute ends at ``until``. Within a known event a stretch has the highest load of its minutes; the level and
+    how earlier forecasts did are those of the load without the events' factors.
+    """
     if not rates:
         return None
-    series = LoadSeries(load=rates)
-    bands = _bands(futures(series, BINS_MIN))
-    checks = _checks(rates)
+    series = LoadSeries(load=usual_rates(rates, events, until))
+    paths = futures(series, BINS_MIN)
+    bands = _bands(with_events(paths, BINS_MIN, event_load(events, until, sum(BINS_MIN))) if events else paths)
+    records = _records(series)
     ends = np.cumsum(BINS_MIN).tolist()
     return Outlook(
         level=float(series.level[-1]),
         minutes=len(series),
         rests_on_errors=has_errors(len(series), BINS_MIN),
         stretches=tuple(
-            Stretch(end - length, end, *band, *check)
-            for end, length, band, check in zip(ends, BINS_MIN, bands, checks, strict=True)
+            _stretch(end - length, end, band, record, len(series))
+            for end, length, band, record in zip(ends, BINS_MIN, bands, records, strict=True)
         ),
     )
+
+
+def _stretch(first: int, end: int, band: tuple[float, float, float], record: _Record, minutes: int) -> Stretch:
+    widened = record.widening(minutes)
+    low, middle, high = band
+    miss = float(np.median(record.level_misses)) if record.level_misses else None
+    inside = sum(record.inside)
+    return Stretch(first, end, low / widened, middle, high * widened, len(record.inside), inside, miss, widened)
 
 
 def _bands(paths: Floats) -> list[tuple[float, float, float]]:
@@ -76,22 +136,16 @@ def _bands(paths: Floats) -> list[tuple[float, float, float]]:
     return [tuple(column) for column in np.percentile(paths, (low, 50.0, high), axis=0).T.tolist()]
 
 
-def _checks(rates: Sequence[float]) -> list[tuple[int, int, float | None]]:
-    """Return for each stretch the earlier forecasts that are over, those inside, and the level's usual miss."""
-    summed = np.concatenate(([0.0], np.cumsum(rates)))
-    misses: list[list[float]] = [[] for _ in BINS_MIN]
-    inside = [0] * len(BINS_MIN)
-    for known in range(EVERY_MIN, len(rates), EVERY_MIN):
-        series = LoadSeries(load=rates[:known])
+def _records(whole: LoadSeries) -> list[_Record]:
+    """Return for each stretch how earlier forecasts did, made anew from what was known then."""
+    records = [_Record() for _ in BINS_MIN]
+    for known in range(EVERY_MIN, len(whole), EVERY_MIN):
+        series = whole.known_after(known)
         bands, level = _bands(futures(series, BINS_MIN)), float(series.level[-1])
         edges = known + np.concatenate(([0], np.cumsum(BINS_MIN)))
-        for index, (first, last) in enumerate(pairwise(edges.tolist())):
-            if last > len(rates) or level <= 0:
+        for record, band, (first, last) in zip(records, bands, pairwise(edges.tolist()), strict=True):
+            if last > len(whole) or level <= 0:
                 break
-            actual = float(summed[last] - summed[first]) / float(last - first)
-            misses[index].append(abs(actual / level - 1))
-            inside[index] += bands[index][0] <= actual <= bands[index][2]
-    return [
-        (len(of_bin), count, float(np.median(of_bin)) if of_bin else None)
-        for of_bin, count in zip(misses, inside, strict=True)
-    ]
+            actual = float(whole.summed[last] - whole.summed[first]) / float(last - first)
+            record.add(known, last, band, level, actual)
+    return records

@@ -2,15 +2,28 @@
 
 from collections.abc import Sequence
 from datetime import datetime
+from typing import Protocol
 
 from planner.demand.series import MINUTE_S
-from planner.model.snapshot import SeriesPoint
 
 LONGEST_GAP = 5
 """Minutes that nobody observed keep the load before them; beyond so many of them the series begins anew."""
 
 
-def minute_rates(recent: Sequence[SeriesPoint], until: datetime) -> list[float]:
+class Span(Protocol):
+    """A span of observed load, ``seconds`` long and ending at ``at``; messages per second, ``None`` if unknown."""
+
+    @property
+    def at(self) -> datetime: ...
+
+    @property
+    def seconds(self) -> float: ...
+
+    @property
+    def arrival_rate(self) -> float | None: ...
+
+
+def minute_rates(recent: Sequence[Span], until: datetime) -> list[float]:
     """Return the group's arrivals in messages per second by minute, oldest first; the last minute ends at ``until``.
 
     Only what was observed without a longer gap up to ``until`` is in it; nothing where the last minutes are unknown.
@@ -29,7 +42,7 @@ def minute_rates(recent: Sequence[SeriesPoint], until: datetime) -> list[float]:
     return rates[::-1]
 
 
-def _by_minute(recent: Sequence[SeriesPoint], until: datetime) -> dict[int, float]:
+def _by_minute(recent: Sequence[Span], until: datetime) -> dict[int, float]:
     """Return the mean rate of each minute that a point covers, by the minute's age."""
     sums: dict[int, tuple[float, float]] = {}
     for point in recent:

@@ -2,6 +2,7 @@
 
 import math
 from collections.abc import Sequence
+from copy import copy
 from dataclasses import dataclass
 
 import numpy as np
@@ -24,7 +25,7 @@ class LevelSettings:
     ``believed_after`` minutes, because an outage is not an hour without load.
     """
 
-    weights: tuple[float, ...] = (0.1, 0.2, 0.4)
+    weights: tuple[float, ...] = (0.1, 0.2, 0.4, 0.7)
     memory_minutes: float = 720.0
     believed_after: int = 5
 
@@ -68,6 +69,18 @@ class LoadSeries:
     def summed(self) -> Floats:
         """The load of all minutes before each, and of all at the end."""
         return self._summed[: self._size + 1]
+
+    def known_after(self, minutes: int) -> "LoadSeries":
+        """Return the series as it was after so many minutes, for reading only: level and sums look back alone."""
+        earlier = copy(self)
+        earlier._size = minutes
+        return earlier
+
+    def scaled(self, factor: float) -> "LoadSeries":
+        """Return the series with so many times the load, for reading only."""
+        other = copy(self)
+        other._load, other._level, other._summed = (line * factor for line in (self._load, self._level, self._summed))
+        return other
 
     def append(self, load: float) -> None:
         """Add the load of the next minute."""

@@ -20,20 +20,20 @@ from planner.documents.crd import plan_resource, policy_resource
 from planner.documents.format import API_GROUP, API_VERSION
 from planner.errors import OutOfReachError, PlannerError
 from planner.execution.ports import ConflictError
+from planner.model.deployments import APPS, BUILT_IN, DEPLOYMENT, STATEFUL_SET
 from planner.sources.kubernetes import AnswerError, KubernetesApi, NotLetInError
-from planner.sources.kubernetes.api import DEADLINE_S
+from planner.sources.kubernetes.api import DEADLINE_S, Resource
 
 log = logging.getLogger(__name__)
 
 Json = dict[str, Any]
-Resource = tuple[str, str, str]
-"""API group, version and plural of a kind that is asked for by these."""
 
 MERGE: Final = "application/merge-patch+json"
 STRATEGIC: Final = "application/strategic-merge-patch+json"
 JSON_PATCH: Final = "application/json-patch+json"
 _VERSION: Final = API_VERSION.rpartition("/")[2]
 _PLANS: Final = (API_GROUP, _VERSION, plan_resource().plural)
+_LEASES: Final = ("coordination.k8s.io", "v1", "leases")
 _POLICIES: Final = (API_GROUP, _VERSION, policy_resource().plural)
 
 
@@ -163,17 +163,27 @@ class RolloutApi(KubernetesApi):
         body = {"preconditions": {"uid": uid, "resourceVersion": resource_version}}
         self._send(request, method, group, version, namespace, plural, name, body=body)
 
-    def find_deployment(self, namespace: str, name: str) -> Json | None:
-        """Return a Deployment, ``None`` when there is none."""
-        return self._send(f"get Deployment {namespace}/{name}", self._apps.read_namespaced_deployment, name, namespace)
+    def patch_deployment(
+        self,
+        namespace: str,
+        name: str,
+        body: Json | list[Json],
+        content: str = MERGE,
+        kind: str = DEPLOYMENT,
+        api_version: str = APPS,
+    ) -> Json:
+        """Patch a Deployment, StatefulSet or other scale target; one that is gone is a ``ConflictError``.
 
-    def patch_deployment(self, namespace: str, name: str, body: Json | list[Json], kind: str = MERGE) -> Json:
-        """Patch a Deployment; one that is gone is a ``ConflictError``, as somebody was faster."""
-        request = f"patch Deployment {namespace}/{name}"
-        return self._require(
-            request,
-            self._send(request, self._apps.patch_namespaced_deployment, name, namespace, body=body, _content_type=kind),
-        )
+        The object itself and not its sub-resource ``scale``: that has no annotations, and count and claim are to be
+        written in one request.
+        """
+        if (api_version, kind) not in BUILT_IN:
+            assert isinstance(body, dict)
+            return self.patch_object(self.scaled_resource(kind, api_version), namespace, name, body)
+        request = f"patch {kind} {namespace}/{name}"
+        apps, is_stateful = self._apps, kind == STATEFUL_SET
+        patch = apps.patch_namespaced_stateful_set if is_stateful else apps.patch_namespaced_deployment
+        return self._require(request, self._send(request, patch, name, namespace, body=body, _content_type=content))
 
     def create_deployment(self, namespace: str, body: Json) -> Json:
         """Create a Deployment; one that is there already is a ``ConflictError``."""
@@ -214,16 +224,18 @@ class RolloutApi(KubernetesApi):
 
     def create_lease(self, namespace: str, body: Json) -> Json:
         """Create a lease."""
+        # Not by the typed call: of a time on the full second its model drops the fraction, without which none is taken.
         request = f"create lease {namespace}/{body['metadata']['name']}"
-        return self._require(
-            request, self._send(request, self._coordination.create_namespaced_lease, namespace, body=body)
-        )
+        group, version, plural = _LEASES
+        method = self._custom.create_namespaced_custom_object
+        return self._require(request, self._send(request, method, group, version, namespace, plural, body=body))
 
     def replace_lease(self, namespace: str, name: str, body: Json) -> Json:
         """Replace a lease."""
         request = f"replace lease {namespace}/{name}"
-        method = self._coordination.replace_namespaced_lease
-        return self._require(request, self._send(request, method, name, namespace, body=body))
+        group, version, plural = _LEASES
+        method = self._custom.replace_namespaced_custom_object
+        return self._require(request, self._send(request, method, group, version, namespace, plural, name, body=body))
 
     def create_event(self, namespace: str, body: Json) -> Json:
         """Create an event."""
@@ -246,7 +258,7 @@ class RolloutApi(KubernetesApi):
         """Return the name by which the server knows us (``SelfSubjectReview``, Kubernetes 1.28 and later)."""
         review = self._send("ask for our name", self._authentication.create_self_subject_review, body={})
         if review is None:
-            raise AnswerError(f"{self.server} cannot tell our name: it takes Kubernetes 1.28 or later")
+            raise AnswerError(f"{self.server} cannot report our name: it takes Kubernetes 1.28 or later")
         return str(review["status"]["userInfo"]["username"])
 
     def login(self) -> Login:

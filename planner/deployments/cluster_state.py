@@ -22,9 +22,10 @@ from planner.execution.effects import Effect, SetOffsets, offsets_to_set
 from planner.execution.group_drift import moved_queues
 from planner.execution.observation import DeploymentObservation, GroupObservation, Observation, Rival
 from planner.execution.phases import Phase
-from planner.execution.plan_targets import deployments, groups, is_left
+from planner.execution.plan_targets import api_version_of, basis_of, deployments, groups, is_left, kind_of
 from planner.execution.ports import ConflictError, StoredPlan
-from planner.model.deployments import Deployment
+from planner.model.deployments import Deployment, together
+from planner.rollout.plan import OtherGroup, RolloutPlan
 from planner.rollout.steps import CloneOffsets, ResetOffsets
 from planner.sources.kubernetes import AnswerError, complete_workload
 from planner.sources.kubernetes.objects import revision_of
@@ -57,15 +58,19 @@ class ClusterState:
         policy = _try_read(lambda: self.policies(stored.plan.policy), problems)
         if policy is None and not problems and stored.policy_digest is not None:
             problems.append(f"there is no policy {stored.plan.policy} in namespace {self.namespace}")
-        readings = [_try_read(partial(self._deployment, name, now), problems) for name in deployments(stored.plan)]
+        readings = [
+            _try_read(partial(self._deployment, stored.plan, name, now), problems) for name in deployments(stored.plan)
+        ]
         by_name = {deployment.name: deployment for deployment in readings if deployment is not None}
-        own = by_name.get(stored.plan.deployment)
-        facts = own.facts if own else None
+        facts = _own_deployments(stored.plan, by_name)
+        policies = {other.group.group: self._policy_of(other, problems) for other in stored.plan.others or ()}
         group_readings = [
-            _try_read(partial(self._group, stored, policy, name, facts, now, steady_s), problems)
+            _try_read(partial(self._group, stored, policies.get(name, policy), name, facts, now, steady_s), problems)
             for name in groups(stored.plan)
         ]
         group_states = [state for state, _ in filter(None, group_readings)]
+        changes = [(state.name, _observe(stored, state, watch)) for state, watch in filter(None, group_readings)]
+        others = {name: change for name, change in changes if change is not None and name in policies}
         offsets = _try_read(lambda: self._offsets_state(stored, policy), problems)
         self.last = Observation(
             at=now,
@@ -77,6 +82,8 @@ class ClusterState:
             policy_digest=policy.digest if policy else None,
             bounds=policy.bounds if policy else None,
             change=_observe(stored, *group_readings[0]) if group_readings[0] else None,
+            other_changes=tuple(others.items()),
+            other_digests=tuple((each.metadata.name, each.digest) for each in filter(None, policies.values())),
             problems=tuple(problems),
         )
         return self.last
@@ -91,6 +98,14 @@ class ClusterState:
             self._set_offsets(effect)
         else:
             perform(self.api, self.namespace, effect)
+
+    def _policy_of(self, other: OtherGroup, problems: list[str]) -> ConsumerScalingPolicy | None:
+        """Return the policy of another group of the same pods; without it the group is not read."""
+        known_problems = len(problems)
+        policy = _try_read(lambda: self.policies(other.policy), problems)
+        if policy is None and len(problems) == known_problems:
+            problems.append(f"there is no policy {other.policy} in namespace {self.namespace}")
+        return policy
 
     def _offsets_state(self, stored: StoredPlan, policy: ConsumerScalingPolicy | None) -> OffsetsState | None:
         """Return how the offsets are that the plan is about to set; ``None`` at any other step."""
@@ -108,8 +123,8 @@ class ClusterState:
         except BadInputError as error:
             raise ConflictError(str(error)) from error
 
-    def _deployment(self, name: str, now: datetime) -> DeploymentObservation:
-        deployment = self.api.find_deployment(self.namespace, name)
+    def _deployment(self, plan: RolloutPlan, name: str, now: datetime) -> DeploymentObservation:
+        deployment = self.api.find_deployment(self.namespace, name, kind_of(plan, name), api_version_of(plan, name))
         if deployment is None:
             return DeploymentObservation(name, None)
         facts = complete_workload(self.api, f"{self.namespace}/{name}", deployment, now)
@@ -144,6 +159,12 @@ class ClusterState:
             ) from error
 
 
+def _own_deployments(plan: RolloutPlan, observed: Mapping[str, DeploymentObservation]) -> Deployment | None:
+    """Return the plan's own Deployment, several as one; ``None`` unless all are known."""
+    known = [each.facts for name in plan.replicas_before if (each := observed.get(name)) and each.facts]
+    return together(known) if len(known) == len(plan.replicas_before) else None
+
+
 def _is_elsewhere(other: Mapping[str, Any], stored: StoredPlan) -> bool:
     """True when a plan, unreadable otherwise, names neither a group nor a Deployment of ours, whatever the cluster."""
     try:
@@ -165,7 +186,10 @@ def _observe(stored: StoredPlan, group: GroupObservation, watch: Watch | None) -
     """Return what the observations so far show of the change, once all steps are done and the group is calm or left."""
     if stored.status.phase is not Phase.VERIFYING or group.owners is None or not group.queues:
         return None
-    moved = Between.exactly(moved_queues(stored.plan.forecast.owners_before, group.owners))
+    basis = basis_of(stored.plan, group.name)
+    if basis is None:
+        return None
+    moved = Between.exactly(moved_queues(basis.forecast.owners_before, group.owners))
     if group.members == () and is_left(stored.plan):
         return ObservedChange(moved_queues=moved, is_complete=True)
     if not group.is_calm:

@@ -12,6 +12,7 @@ from planner.deployments.bodies import (
     unclaim_patch,
 )
 from planner.deployments.scalers import set_scaler
+from planner.errors import UnknownNameError
 from planner.execution.effects import (
     Create,
     Delete,
@@ -25,6 +26,7 @@ from planner.execution.effects import (
     SetTemplate,
 )
 from planner.execution.ports import ConflictError, DeniedError, ImpossibleError
+from planner.model.deployments import APPS, DEPLOYMENT
 from planner.rollout.template import TemplateChange
 from planner.sources.kubernetes import AnswerError, ForbiddenError, NotLetInError
 from planner.sources.kubernetes.objects import replica_sets_of, revision_of, selector_of
@@ -34,14 +36,15 @@ def perform(api: RolloutApi, namespace: str, effect: DeploymentEffect) -> None:
     """Make it so, or raise ``ConflictError`` or ``DeniedError`` (nothing done), ``OutOfReachError`` (nobody knows)."""
     try:
         _perform(api, namespace, effect)
-    except (AnswerError, ForbiddenError, NotLetInError) as error:
+    except (AnswerError, ForbiddenError, NotLetInError, UnknownNameError) as error:
         raise DeniedError(str(error)) from error
 
 
 def _perform(api: RolloutApi, namespace: str, effect: DeploymentEffect) -> None:
     match effect:
         case SetClaim() | DropClaim() | SetReplicas():
-            api.patch_deployment(namespace, effect.deployment, _patch(api, namespace, effect))
+            body = _patch(api, namespace, effect)
+            api.patch_deployment(namespace, effect.deployment, body, kind=effect.kind, api_version=effect.api_version)
         case SetTemplate():
             _set_template(api, namespace, effect)
         case RestoreTemplate():
@@ -63,7 +66,8 @@ def _patch(api: RolloutApi, namespace: str, effect: SetClaim | DropClaim | SetRe
         case SetReplicas():
             return claim_patch(effect.claim, effect.resource_version, replicas=effect.replicas)
         case DropClaim():
-            return unclaim_patch(_deployment(api, namespace, effect.deployment), effect.resource_version)
+            deployment = _deployment(api, namespace, effect.deployment, effect.kind, effect.api_version)
+            return unclaim_patch(deployment, effect.resource_version)
 
 
 def _set_template(api: RolloutApi, namespace: str, effect: SetTemplate) -> None:
@@ -101,10 +105,10 @@ def _create(api: RolloutApi, namespace: str, effect: Create) -> None:
     api.create_deployment(namespace, copy_deployment(origin, effect.step, effect.claim))
 
 
-def _deployment(api: RolloutApi, namespace: str, name: str) -> Json:
-    deployment = api.find_deployment(namespace, name)
+def _deployment(api: RolloutApi, namespace: str, name: str, kind: str = DEPLOYMENT, api_version: str = APPS) -> Json:
+    deployment = api.find_deployment(namespace, name, kind, api_version)
     if deployment is None:
-        raise ConflictError(f"Deployment {name} is gone")
+        raise ConflictError(f"{kind} {name} is gone")
     return deployment
 
 

@@ -15,9 +15,10 @@ from planner.documents.format import API_VERSION
 from planner.documents.plan import PLAN
 from planner.errors import PlannerError
 from planner.execution.phases import Phase
+from planner.execution.plan_targets import api_version_of, kind_of
 from planner.execution.ports import StoredPlan
-from planner.printable import one_line, without_passwords
 from planner.rollout.steps import StartConsumers, StopConsumers
+from planner.text.printable import one_line, without_passwords
 
 log = logging.getLogger(__name__)
 
@@ -86,9 +87,10 @@ class ClusterEvents:
         """Yield the Deployments whose replicas the plan sets, those that are there."""
         scaling = [step for step in stored.plan.steps if isinstance(step, StartConsumers | StopConsumers)]
         for name in dict.fromkeys(step.deployment or stored.plan.deployment for step in scaling):
-            manifest = self._api.find_deployment(self._namespace, name)
+            kind, api_version = kind_of(stored.plan, name), api_version_of(stored.plan, name)
+            manifest = self._api.find_deployment(self._namespace, name, kind, api_version)
             if manifest is not None:
-                yield {"apiVersion": "apps/v1", "kind": "Deployment", "name": name, "uid": manifest["metadata"]["uid"]}
+                yield {"apiVersion": api_version, "kind": kind, "name": name, "uid": manifest["metadata"]["uid"]}
 
     def _record(self, about: Mapping[str, str], reason: str, sentence: str) -> None:
         """Count an occurrence at its event, or create the event."""

@@ -83,6 +83,12 @@ class Follower:
         waited = f"for {self._silence_s:.0f} s"
         if stored is None:
             return f"{self._plan_name} could not be read {waited}: {self.progress}"
+        if stored.status.approval is None and stored.requests.approval is None:
+            return (
+                f"nobody has approved {self._plan_name} {waited}: kubectl describe crp {self._name} -n "
+                f"{self._plans.namespace} shows why the policy's criteria did not; planner approve {self._name} -n "
+                f"{self._plans.namespace} does, and this task follows again once it is cleared"
+            )
         return (
             f"nobody has worked on {self._plan_name} {waited} ({self.progress}): is planner-controller running for "
             "this namespace? It, or planner apply, goes on with the plan, and this task follows again once it is "
@@ -104,7 +110,7 @@ class Follower:
             sentence=sentence,
             ended=status.ended if status else None,
             fit=str(verdict.fit) if verdict else None,
-            verdict=[f"{figure.fit}: {figure.sentence}" for figure in verdict.figures] if verdict else [],
+            verdict=list(verdict.sentences) if verdict else [],
         )
 
 

@@ -12,6 +12,7 @@ from planner.documents.plan import DIGEST_ANNOTATION, PLAN
 from planner.documents.status import dump_status, parse_status
 from planner.errors import BadInputError, DocumentError
 from planner.execution.conditions import with_conditions
+from planner.execution.phases import Phase
 from planner.execution.ports import ConflictError, Requests, StoredPlan
 from planner.execution.progress import Approval, RolloutStatus
 
@@ -55,11 +56,15 @@ class ClusterPlans:
             raise ConflictError(f"plan {stored.name} is gone")
 
     def add_finalizer(self, name: str) -> None:
-        """Put the finalizer in, so that a deletion waits until the plan is at an end."""
-        self._set_finalizers(
-            name,
-            lambda manifest: [*(finalizer for finalizer in _finalizers(manifest) if finalizer != FINALIZER), FINALIZER],
-        )
+        """Put the finalizer in, so that a deletion waits until the plan is at an end; one that is over gets none."""
+
+        def with_ours(manifest: Mapping[str, Any]) -> list[str]:
+            # The caller may have stood still since it read the plan, and others may have ended it meanwhile.
+            if self._phase(name, manifest).is_final:
+                return _finalizers(manifest)
+            return [*(finalizer for finalizer in _finalizers(manifest) if finalizer != FINALIZER), FINALIZER]
+
+        self._set_finalizers(name, with_ours)
 
     def remove_finalizer(self, stored: StoredPlan) -> None:
         """Take the finalizer away, so that a deleted plan really goes; nothing to do where there is none.
@@ -68,7 +73,7 @@ class ClusterPlans:
         """
 
         def without(manifest: Mapping[str, Any]) -> list[str]:
-            phase = parse_status(manifest.get("status"), f"plan {self.namespace}/{stored.name}").phase
+            phase = self._phase(stored.name, manifest)
             kept = _finalizers(manifest)
             return (
                 kept
@@ -103,6 +108,9 @@ class ClusterPlans:
         """Set annotations of a plan, or take them away. Raises ``BadInputError`` when there is no such plan."""
         if self._api.patch_plan(self.namespace, name, {"metadata": {"annotations": dict(annotations)}}) is None:
             raise no_plan(self.namespace, name)
+
+    def _phase(self, name: str, manifest: Mapping[str, Any]) -> Phase:
+        return parse_status(manifest.get("status"), f"plan {self.namespace}/{name}").phase
 
     def _set_finalizers(self, name: str, change: FinalizerChange, uid: str | None = None) -> None:
         for left in reversed(range(_TRIES)):

@@ -8,9 +8,11 @@ from typing import Any, Final
 
 from planner.deployments.api import RolloutApi
 from planner.deployments.cluster_state import Policies
-from planner.documents.policy import ConsumerScalingPolicy, parse_policy
-from planner.documents.policy_files import FileRules
+from planner.documents.policy import ConsumerScalingPolicy, policy_of
+from planner.documents.policy_files import check_files
 from planner.documents.policy_status import News, dump_policy_status, next_status, parse_policy_status
+from planner.documents.tenant_files import FileRules
+from planner.documents.yaml import check_length
 from planner.errors import BadInputError, DocumentError, PlannerError
 
 MOST_POLICIES: Final = 5_000
@@ -48,7 +50,7 @@ def cluster_policies(api: RolloutApi, namespace: str) -> Policies:
         manifest = api.policy(namespace, name)
         if manifest is None:
             return None
-        return _parse(_text(manifest, namespace, name), _where(namespace, name), rules)
+        return _parse(_document(manifest, namespace, name), _where(namespace, name), rules)
 
     return read
 
@@ -69,12 +71,19 @@ def list_policies(api: RolloutApi, namespace: str) -> Sequence[ListedPolicy]:
     return sorted((_read_listed(manifest, namespace, rules) for manifest in manifests), key=lambda listed: listed.name)
 
 
+def read_listed(api: RolloutApi, namespace: str, name: str) -> ListedPolicy | None:
+    """Return one policy of the namespace as ``list_policies`` has it, ``None`` where there is none of the name."""
+    manifest = api.policy(namespace, name)
+    return None if manifest is None else _read_listed(manifest, namespace, FileRules.of_environment())
+
+
 def _read_listed(manifest: Mapping[str, Any], namespace: str, rules: FileRules) -> ListedPolicy:
     meta = manifest["metadata"]
     name, read = str(meta["name"]), PolicyObject(str(meta["uid"]), int(meta["generation"]))
-    text, where = _text(manifest, namespace, name), _where(namespace, name)
+    document, where = _document(manifest, namespace, name), _where(namespace, name)
+    text = json.dumps(document)
     try:
-        policy = _parse(text, where, rules)
+        policy = _parse(document, where, rules)
         _check_context(policy, where)
     except PlannerError as error:
         return ListedPolicy(name, read, None, text, str(error))
@@ -85,20 +94,21 @@ def _where(namespace: str, name: str) -> str:
     return f"policy {namespace}/{name}"
 
 
-def _text(manifest: Mapping[str, Any], namespace: str, name: str) -> str:
-    """Return the document that a file of the same policy would hold, as JSON, which is YAML, too."""
-    document = {
+def _document(manifest: Mapping[str, Any], namespace: str, name: str) -> dict[str, Any]:
+    """Return the document that a file of the same policy would hold."""
+    return {
         "apiVersion": manifest["apiVersion"],
         "kind": manifest["kind"],
         "metadata": {"name": name, "namespace": namespace},
         "spec": manifest["spec"],
     }
-    return json.dumps(document)
 
 
-def _parse(text: str, where: str, rules: FileRules) -> ConsumerScalingPolicy:
-    policy = parse_policy(text, where)
-    rules.check(policy, where)
+def _parse(document: Mapping[str, Any], where: str, rules: FileRules) -> ConsumerScalingPolicy:
+    """Return the policy in the object, which is no larger than a file of it may be: a run keeps it as one."""
+    check_length(json.dumps(document), where)
+    policy = policy_of(document, where)
+    check_files(policy, rules, where)
     return policy
 
 

@@ -1,15 +1,17 @@
 """What an executor may do, asked for before the first step: a right that is missing is named at once."""
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Collection, Iterable, Iterator
 from typing import Final
 
 from planner.deployments.api import RolloutApi
 from planner.deployments.scalers import RESOURCES
 from planner.documents.crd import plan_resource, policy_resource
 from planner.documents.format import API_GROUP
+from planner.model.deployments import APPS, BUILT_IN, DEPLOYMENT, STATEFUL_SET
 from planner.rollout.plan import RolloutPlan
 from planner.rollout.steps import CreateDeployment, DeleteDeployment, MarkVictims, SetAutoscaler, UpdateTemplate
 from planner.sources.kubernetes import ForbiddenError
+from planner.sources.kubernetes.api import Resource
 
 Right = tuple[str, str, str]
 """(API group, resource, verb); a sub-resource stands after a slash."""
@@ -32,6 +34,7 @@ ALWAYS: Final[tuple[Right, ...]] = (
     ("coordination.k8s.io", "leases", "update"),
 )
 """What carrying out any plan takes. Events are of use, too (``create`` and ``patch``), but no plan waits for them."""
+_STATEFUL: Final[tuple[Right, ...]] = (("apps", "statefulsets", "get"), ("apps", "statefulsets", "patch"))
 _MARK: Final[Right] = ("", "pods", "patch")
 _TEMPLATE: Final[Right] = ("apps", "deployments", "updatetemplate")
 _UPDATE: Final[Right] = ("apps", "deployments", "update")
@@ -40,12 +43,36 @@ CONTROL_PLANE: Final = frozenset({"kube-system", "kube-public", "kube-node-lease
 
 READING: Final[tuple[Right, ...]] = (
     ("apps", "deployments", "get"),
+    ("apps", "statefulsets", "get"),
     ("apps", "replicasets", "list"),
     ("", "pods", "list"),
     ("autoscaling", "horizontalpodautoscalers", "list"),
     ("keda.sh", "scaledobjects", "list"),
 )
-"""What reading a group's Deployment takes: k8s/rbac/reader-role.yaml."""
+"""What reading a group's Deployment or StatefulSet takes: k8s/rbac/reader-role.yaml."""
+
+
+def reading(kinds: Collection[tuple[str, str]]) -> tuple[Right, ...]:
+    """Return what reading targets of these (API version, kind) takes: nobody needs a right on a kind he does not have.
+
+    Of other kinds than Deployment and StatefulSet it takes what ``reading_scale`` returns, too.
+    """
+    others = {"deployments": DEPLOYMENT, "statefulsets": STATEFUL_SET}
+    own = {kind for version, kind in kinds if version == APPS}
+    return tuple(right for right in READING if others.get(right[1]) in (None, *own))
+
+
+def reading_scale(kinds: Iterable[tuple[str, str]], api: RolloutApi) -> tuple[Right, ...]:
+    """Return what reading targets of other kinds takes besides. Raises as ``RolloutApi.scaled_resource`` does."""
+    resources = [api.scaled_resource(kind, version) for version, kind in kinds if (version, kind) not in BUILT_IN]
+    return tuple(right for resource in resources for right in scale_rights(resource) if right[2] == "get")
+
+
+def scale_rights(resource: Resource) -> tuple[Right, ...]:
+    """Return what a target of another kind takes: to read it and its sub-resource ``scale``, and to set its count."""
+    group, _, plural = resource
+    return (group, plural, "get"), (group, f"{plural}/scale", "get"), (group, plural, "patch")
+
 
 HANDING_OVER: Final[tuple[Right, ...]] = (
     (API_GROUP, _PLANS, "get"),
@@ -66,12 +93,17 @@ DECIDING: Final[tuple[Right, ...]] = (
 """What a run on the policies of a namespace takes: k8s/rbac/scheduler.yaml."""
 
 
-def needed(plan: RolloutPlan) -> Iterator[Right]:
+def needed(plan: RolloutPlan, resource: Resource | None = None) -> Iterator[Right]:
     """Yield the rights that carrying out a plan and undoing it takes.
 
+    ``resource`` is that of a target which is neither Deployment nor StatefulSet, ``None`` for these.
     ``updatetemplate`` is no verb of the server's own: k8s/admission/executor.yaml asks for it.
     """
     yield from ALWAYS
+    if resource is not None:
+        yield from scale_rights(resource)
+    elif plan.kind_of_target == STATEFUL_SET:
+        yield from _STATEFUL
     kinds = {type(step) for step in plan.steps}
     for group, _, plural in {RESOURCES[step.autoscaler_kind] for step in plan.steps if isinstance(step, SetAutoscaler)}:
         yield group, plural, "get"
@@ -103,8 +135,10 @@ def check_rights(api: RolloutApi, namespace: str, plan: RolloutPlan) -> None:
 
 
 def missing_rights(api: RolloutApi, namespace: str, plan: RolloutPlan) -> tuple[Right, ...]:
-    """Return the rights for the plan that we do not have."""
-    return lacking(api, namespace, needed(plan))
+    """Return the rights for the plan that we do not have. Raises as ``scaled_resource`` does."""
+    kind, version = plan.kind_of_target, plan.api_version_of_target
+    is_built_in = (version, kind) in BUILT_IN
+    return lacking(api, namespace, needed(plan, None if is_built_in else api.scaled_resource(kind, version)))
 
 
 def lacking(api: RolloutApi, namespace: str, rights: Iterable[Right]) -> tuple[Right, ...]:
@@ -123,8 +157,10 @@ def manifests_for(rights: Iterable[Right]) -> tuple[str, ...]:
 
 
 def _role(right: Right) -> str:
-    if right in ALWAYS or right == _MARK:
+    if right in (*ALWAYS, *_STATEFUL, _MARK):
         return "executor"
+    if right[0] not in ("apps", "autoscaling", "keda.sh"):
+        return "executor-scale"
     return "executor-migrations" if right[1] == "deployments" else "executor-autoscalers"
 
 

@@ -4,11 +4,12 @@ import json
 from collections.abc import Mapping
 from typing import Any, Final
 
-from planner.deployments.api import Resource, RolloutApi
+from planner.deployments.api import RolloutApi
 from planner.deployments.bodies import kept_before
 from planner.execution.effects import SetScaler
 from planner.execution.ports import ConflictError
 from planner.rollout.steps import AutoscalerKind
+from planner.sources.kubernetes.api import Resource
 from planner.sources.kubernetes.objects import KEDA_PAUSED, SET_BY
 
 Json = dict[str, Any]

@@ -64,6 +64,7 @@ def _observation(group: GroupObservation, began_s: float, ended_s: float) -> Tim
         epoch=group.epoch,
         capacity=_range(group.capacity) if group.capacity else None,
         shares_messages=group.shares_messages,
+        busiest_fraction=group.busiest_fraction,
     )
 
 

@@ -13,9 +13,9 @@ from planner.diagnosis.load import Cause, MemberLoad, group_load
 from planner.diagnosis.phrases import percent, rate, some, verb
 from planner.diagnosis.waiting import waiting
 from planner.history.busy import SPAN_S
-from planner.model.queues import MessageQueue, Queue
+from planner.model.queues import Queue, message_queues
 from planner.simulation.balance import Balance, balance
-from planner.words import counted, number
+from planner.text.words import counted, duration, number
 
 TILTED = 1.5
 """The busiest member carries at least so many times the mean before a group is called tilted."""
@@ -54,7 +54,9 @@ def idle_members(evidence: GroupEvidence) -> Iterator[Symptom | Gap]:
     idle = [member.identity for member in evidence.members if member.owned is not None and not _data(member.owned)]
     if not idle:
         if evidence.silent:
-            yield Gap(f"{counted(len(evidence.silent), 'member')} did not tell what they own: {some(evidence.silent)}")
+            yield Gap(
+                f"{counted(len(evidence.silent), 'member')} did not report what they own: {some(evidence.silent)}"
+            )
         return
     most = max(sizes.values()) if evidence.strategy is None or len(sizes) == 1 else _most_useful(evidence)
     yield Symptom(
@@ -68,7 +70,7 @@ def idle_members(evidence: GroupEvidence) -> Iterator[Symptom | Gap]:
         consequence=f"{percent(len(idle) / len(evidence.members))} of the members do nothing: more than {most} cannot "
         f"help, and each of them still moves {evidence.queue_noun}s when it comes or goes",
         advice=f"run {most}, or raise the number of {evidence.queue_noun}s first if the lag needs more"
-        + ("" if evidence.is_kafka else " (read queues before write queues)"),
+        + (f" ({order})" if (order := evidence.system.growth_order) else ""),
         about=tuple(idle),
     )
 
@@ -111,7 +113,7 @@ def tilt(evidence: GroupEvidence) -> Iterator[Symptom | Gap]:
     if not evidence.has_owners or not evidence.queues:
         return
     if evidence.silent:
-        yield Gap(f"{counted(len(evidence.silent), 'member')} did not tell what they own: {some(evidence.silent)}")
+        yield Gap(f"{counted(len(evidence.silent), 'member')} did not report what they own: {some(evidence.silent)}")
         return
     if evidence.is_moving:
         yield Gap("a rebalance may be under way, so who owns how much is not judged")
@@ -143,8 +145,8 @@ def tilt(evidence: GroupEvidence) -> Iterator[Symptom | Gap]:
 
 def _cures(evidence: GroupEvidence, now: Balance) -> list[_Cure]:
     """Return what evens the group out by simulation: another strategy at this count, another count."""
-    if evidence.is_kafka:
-        return [_Cure("use an assignor that looks at all topics together (sticky, cooperative-sticky, uniform)", now)]
+    if evidence.system.even_strategies is not None:
+        return [_Cure(evidence.system.even_strategies, now)]
     here = len(evidence.members)
     by_strategy = [
         _Cure(f"switch to {name}: {_queues_per_member(simulated)} queues a member", simulated)
@@ -183,7 +185,7 @@ def _by_members(evidence: GroupEvidence, name: str | None, count: int) -> Balanc
     strategy = runnable_strategy(name)
     if strategy is None:
         return None
-    queues = [queue for queue in evidence.queues if isinstance(queue, MessageQueue)]
+    queues = message_queues(evidence.queues)
     clients = evidence.clients[:count]
     allocation = allocate_group(strategy, queues, clients)
     sizes = dict.fromkeys(range(count), 0)
@@ -201,7 +203,7 @@ def hot_queue(evidence: GroupEvidence) -> Iterator[Symptom | Gap]:
     if not evidence.has_owners:
         return
     if len(evidence.samples) < 2:
-        yield Gap("one look tells no rates: watch for some seconds")
+        yield Gap("one sample gives no rates: watch for some seconds")
         return
     arrived = {queue: messages for queue, (messages, _) in evidence.arrivals.items()}
     total = sum(arrived.values())
@@ -241,9 +243,9 @@ def _hot(evidence: GroupEvidence, hottest: Queue, share: float, overloaded: Memb
         severity=Severity.WARNING,
         title=f"Hot {evidence.queue_noun}: {hottest} alone has {percent(share)} of the load",
         evidence=(
-            f"{number(arrived[hottest])} of {number(sum(arrived.values()))} messages in {evidence.watched_s:.0f} s, "
-            f"{rate(evidence.arrival_rates[hottest])}; an even share of {counted(len(arrived), evidence.queue_noun)} "
-            f"is {percent(1 / len(arrived))}",
+            f"{number(arrived[hottest])} of {number(sum(arrived.values()))} messages in "
+            f"{duration(evidence.watched_s)}, {rate(evidence.arrival_rates[hottest])}; an even share of "
+            f"{counted(len(arrived), evidence.queue_noun)} is {percent(1 / len(arrived))}",
             f"owned by {owner}, lag {_lag(evidence, hottest)}",
             *([f"its member does {rate(overloaded.pace)} and falls behind"] if overloaded else []),
         ),
@@ -266,8 +268,11 @@ def slow_member(evidence: GroupEvidence) -> Iterator[Symptom | Gap]:
     Its listener calls take much longer, by its own figures of the last minute; or it falls behind at a pace far below
     theirs, which shows of Kafka members, too.
     """
-    if evidence.is_kafka and len(evidence.members) > 1 and evidence.watched_s < SPAN_S:
-        yield Gap("Kafka members tell nobody how long a record takes them; one that falls behind shows: --watch 60")
+    if not evidence.system.reports_setup and len(evidence.members) > 1 and evidence.watched_s < SPAN_S:
+        yield Gap(
+            f"no {evidence.system.title} member reports how long a record takes it; one that falls behind shows: "
+            "--watch 60"
+        )
     slow = _slow_calls(evidence)
     for client, words in _slow_paces(evidence).items():
         slow.setdefault(client, []).append(words)

@@ -4,8 +4,8 @@ from collections.abc import Iterator
 
 from planner.diagnosis.finding import Severity, Symptom
 from planner.diagnosis.group_evidence import GroupEvidence
-from planner.diagnosis.phrases import seconds, some
-from planner.words import counted
+from planner.diagnosis.phrases import some, verb
+from planner.text.words import counted, duration
 
 SKEWED_S = 5.0
 """Clocks that differ by less do no harm to ages and rates that span several seconds."""
@@ -32,7 +32,7 @@ def group_settings(evidence: GroupEvidence) -> Iterator[Symptom]:
     if mute:
         yield Symptom(
             severity=Severity.WARNING,
-            title=f"Members are not told of each other's coming and going by {some(mute)}",
+            title=f"{some(mute)} {verb(len(mute), 'does', 'do')} not notify members of joins and leaves",
             evidence=(f"notifyConsumerIdsChangedEnable is false at {some(mute)}",),
             consequence="each change is noticed at the members' own ticks, up to 20 s apart: so long queues have two "
             "owners or none",
@@ -53,13 +53,13 @@ def clock_skew(evidence: GroupEvidence) -> Iterator[Symptom]:
         worst = max(off.values(), key=abs)
         yield Symptom(
             severity=Severity.WARNING,
-            title=f"The clock of {some(sorted(off))} differs from ours by {seconds(abs(worst))} or more",
+            title=f"The clock of {some(sorted(off))} differs from ours by {duration(abs(worst))} or more",
             evidence=(
                 some(
-                    f"{name} {seconds(abs(by))} {'ahead' if by > 0 else 'behind'}" for name, by in sorted(off.items())
+                    f"{name} {duration(abs(by))} {'ahead' if by > 0 else 'behind'}" for name, by in sorted(off.items())
                 ),
             ),
-            consequence=f"how long messages have waited is wrong by {seconds(abs(worst))}, as is every age told here",
+            consequence=f"how long messages have waited is wrong by {duration(abs(worst))}, as is every age told here",
             advice="see whether both machines keep time (NTP)",
             about=tuple(sorted(off)),
         )

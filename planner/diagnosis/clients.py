@@ -7,7 +7,7 @@ from planner.diagnosis.finding import Gap, Severity, Symptom
 from planner.diagnosis.group_evidence import GroupEvidence, tuning_property
 from planner.diagnosis.phrases import percent, some, verb
 from planner.model.membership import Member
-from planner.words import counted
+from planner.text.words import counted
 
 V4_9_0: Final = 393
 V4_9_5: Final = 403
@@ -25,8 +25,6 @@ def shutdown_without_wait(evidence: GroupEvidence) -> Iterator[Symptom | Gap]:
     How many run at a time follows from Little's law: messages per second times seconds of a call. Below half a call a
     stop usually interrupts nothing, and that is no finding.
     """
-    if evidence.is_kafka:
-        return
     exposed = {
         member.client_id: running
         for member in evidence.rocketmq_members

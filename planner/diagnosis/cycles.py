@@ -1,58 +1,17 @@
-"""How long a queue may stand although its owner works: until its member comes to it."""
+"""How long a queue may stand although its owner works, by what a group's members report."""
 
 from collections.abc import Collection
-from math import inf
 
 from planner.diagnosis.group_evidence import GroupEvidence
-from planner.model.membership import ClientTuning, Member
+from planner.history.cycles import pool_cycle_s
+from planner.model.membership import Member
 from planner.model.queues import Queue
-from planner.model.samples import QueueOffsets
-
-IN_FLIGHT = 1_032
-"""What a client may hold of one queue: ``pullThresholdForQueue`` and one pull, ``pullBatchSize`` (rocketmq.md 3.12)."""
-
-ORDERLY_STAY_S = 60.0
-"""``MAX_TIME_CONSUME_CONTINUOUSLY`` of ``ConsumeMessageOrderlyService`` (client 5.5.0)."""
 
 
 def cycle_s(evidence: GroupEvidence, queue: Queue) -> float:
-    """Return how long a queue that is consumed may stand, by its owners' own figures; 0 where they report none.
-
-    That is two listener calls of its own topic, and the time for the queues that its owner consumes besides. A
-    concurrent client works off what it has pulled in the order of arrival, up to ``pullThresholdForQueue`` messages of
-    each queue (``ConsumeMessageConcurrentlyService``, client 5.5.0), an orderly one stays at a queue for 60 s at most
-    (``ConsumeMessageOrderlyService``).
-    """
-    owners = evidence.owners.get(queue, ())
-    return max(
-        (_cycle_with_s(evidence, member, queue) for member in members_with_tuning(evidence, owners)), default=0.0
-    )
-
-
-def _cycle_with_s(evidence: GroupEvidence, member: Member, queue: Queue) -> float:
-    tuning = member.tuning
-    assert tuning is not None
-    calls_s = {figure.topic: figure.consume_rt_ms / 1000 for figure in tuning.figures}
-    own_s = 2 * calls_s.get(queue.topic, 0.0)
-    if not tuning.threads:
-        return own_s
-    consumed = {figure.topic for figure in tuning.figures if figure.ok_per_s + figure.failed_per_s > 0}
-    others = (
-        entry
-        for other, entry in evidence.offsets.items()
-        if other != queue and other.topic in consumed and member.identity in evidence.owners.get(other, ())
-    )
-    longest_s = ORDERLY_STAY_S if tuning.orderly else inf
-    others_s = (
-        min(longest_s, calls_s[entry.queue.topic] * _in_hand(tuning, entry) / (tuning.batch_size or 1))
-        for entry in others
-    )
-    return own_s + sum(others_s) / tuning.threads
-
-
-def _in_hand(tuning: ClientTuning, entry: QueueOffsets) -> int:
-    """Return how many messages of a queue a client may hold by now."""
-    return min(entry.lag or 0, tuning.pull_threshold or IN_FLIGHT)
+    """Return how long a queue that is consumed may stand, in seconds: see ``pool_cycle_s``."""
+    members = members_with_tuning(evidence, evidence.owners.get(queue, ()))
+    return pool_cycle_s(members, evidence.offsets, evidence.owners, queue)
 
 
 def members_with_tuning(evidence: GroupEvidence, clients: Collection[str]) -> tuple[Member, ...]:

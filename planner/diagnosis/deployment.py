@@ -4,9 +4,11 @@ from collections.abc import Iterator
 
 from planner.diagnosis.finding import Gap, Severity, Symptom
 from planner.diagnosis.group_evidence import GroupEvidence, topic_sizes, tuning_property
-from planner.diagnosis.phrases import seconds, some, verb
+from planner.diagnosis.phrases import some, verb
 from planner.model.deployments import Deployment
-from planner.words import counted
+from planner.snapshot.pods import pod_size
+from planner.text.words import counted, duration
+from planner.workload import clues_of, join_members
 
 NOT_READ = "no Deployment was read: name it with --deployment (and --namespace, --kubeconfig)"
 
@@ -27,7 +29,7 @@ def other_scalers(evidence: GroupEvidence) -> Iterator[Symptom | Gap]:
         return
     active = deployment.active_autoscalers
     if active is None:
-        yield Gap(f"the autoscalers of Deployment {deployment.name} could not be read: {some(deployment.problems, 2)}")
+        yield Gap(f"the autoscalers of {deployment.title} could not be read: {some(deployment.problems, 2)}")
         return
     owners = deployment.replica_owners or ()
     by_hand = sorted({owner.manager for owner in deployment.replicas_set_by if owner.subresource != "scale"})
@@ -35,7 +37,7 @@ def other_scalers(evidence: GroupEvidence) -> Iterator[Symptom | Gap]:
         others = [*(f"{owner.kind} {owner.name}" for owner in owners), *by_hand]
         yield Symptom(
             severity=Severity.WARNING,
-            title=f"{len(others)} of them set the replicas of Deployment {deployment.name}: {some(others)}",
+            title=f"{len(others)} of them set the replicas of {deployment.title}: {some(others)}",
             evidence=(
                 f"{deployment.replicas} replicas now",
                 *(_words(owner.kind, owner.name, owner.desired) for owner in owners),
@@ -49,26 +51,38 @@ def other_scalers(evidence: GroupEvidence) -> Iterator[Symptom | Gap]:
 
 
 def _words(kind: str, name: str, desired: int | None) -> str:
-    return f"{kind} {name} wants {desired if desired is not None else 'a count that it does not tell'}"
+    return f"{kind} {name} wants {desired if desired is not None else 'a count that it does not report'}"
 
 
 def _too_wide(evidence: GroupEvidence, deployment: Deployment) -> Iterator[Symptom]:
     """One autoscaler that may go beyond what can help."""
     sizes = topic_sizes(evidence.queues).values()
+    per_pod = members_per_pod(evidence)
+    most = -(-sum(sizes) // per_pod) if per_pod else 0
     for scaler in deployment.active_autoscalers or ():
-        if evidence.has_owners and sizes and scaler.maximum > sum(sizes):
+        if evidence.has_owners and sizes and per_pod and scaler.maximum > most:
+            runs = "" if per_pod == 1 else f", each pod runs {counted(per_pod, 'member')}"
             yield Symptom(
                 severity=Severity.WARNING,
                 title=f"{scaler.kind} {scaler.name} may start {scaler.maximum} pods for "
                 f"{counted(sum(sizes), evidence.queue_noun)}",
                 evidence=(
                     f"between {scaler.minimum} and {scaler.maximum}; largest topic: "
-                    f"{counted(max(sizes), evidence.queue_noun)}",
+                    f"{counted(max(sizes), evidence.queue_noun)}{runs}",
                 ),
-                consequence=f"{scaler.maximum - sum(sizes)} of them would own nothing, and each still rebalances the "
+                consequence=f"{scaler.maximum - most} of them would own nothing, and each still rebalances the "
                 "group when it comes and goes",
-                advice=f"set its maximum to {sum(sizes)} at most",
+                advice=f"set its maximum to {most} at most",
             )
+
+
+def members_per_pod(evidence: GroupEvidence) -> int | None:
+    """Return how many members each pod runs; ``None`` where nothing shows it, so that pods cannot be counted."""
+    deployment, clues = evidence.deployment, tuple(clues_of(member) for member in evidence.members)
+    if deployment is None or deployment.pods is None:
+        return pod_size(clues, deployment, None, None).members
+    pods = {member: pod.name for member, pod in join_members(deployment.pods, clues).pod_of.items()}
+    return pod_size(clues, deployment, pods, None).members
 
 
 def crash_prone(evidence: GroupEvidence) -> Iterator[Symptom | Gap]:
@@ -79,7 +93,7 @@ def crash_prone(evidence: GroupEvidence) -> Iterator[Symptom | Gap]:
     deployment = evidence.deployment
     if deployment is None or deployment.pods is None:
         if evidence.members:
-            yield Gap(NOT_READ if deployment is None else f"the pods of Deployment {deployment.name} could not be read")
+            yield Gap(NOT_READ if deployment is None else f"the pods of {deployment.title} could not be read")
         return
     restarts = {pod.name: pod.restarts for pod in deployment.pods if pod.restarts}
     total = sum(restarts.values())
@@ -93,7 +107,7 @@ def crash_prone(evidence: GroupEvidence) -> Iterator[Symptom | Gap]:
     share = counted(max(1, round(len(evidence.queues) / max(1, len(evidence.members)))), evidence.queue_noun)
     yield Symptom(
         severity=Severity.ERROR if orderly else Severity.WARNING,
-        title=f"Pods crash: {counted(total, 'restart')} within {seconds(max(ages, default=0.0))}"
+        title=f"Pods crash: {counted(total, 'restart')} within {duration(max(ages, default=0.0))}"
         + (", and the group consumes in order" if orderly else ""),
         evidence=(some(f"{pod} {count}" for pod, count in sorted(restarts.items())),),
         consequence=f"each crash stops about {share} for 40 to 61 s, as the broker's lock of a crashed owner has to "
@@ -108,9 +122,10 @@ def crash_prone(evidence: GroupEvidence) -> Iterator[Symptom | Gap]:
 def short_grace(evidence: GroupEvidence) -> Iterator[Symptom | Gap]:
     """Less time to stop than the client takes: SIGKILL comes before offsets and unregistering."""
     deployment = evidence.deployment
-    if evidence.is_kafka:
+    system = evidence.system
+    if system.close_limits is not None:
         if evidence.members:
-            yield Gap("Kafka members tell nobody how long they take to close: the batch at hand, then 30 s at most")
+            yield Gap(f"no {system.title} member reports how long it takes to close: {system.close_limits}")
         return
     if deployment is None:
         return
@@ -125,10 +140,10 @@ def short_grace(evidence: GroupEvidence) -> Iterator[Symptom | Gap]:
         return
     yield Symptom(
         severity=Severity.WARNING,
-        title=f"Pods may be killed before they have stopped: {deployment.grace_s} s of grace",
+        title=f"Pods may be killed before they have stopped: {duration(deployment.grace_s)} of grace",
         evidence=(
-            f"a stop may take {needed:.0f} s: preStop {sleeps} s, twice the client's wait of {longest:g} s, "
-            f"{UNREGISTER_S:.0f} s for each of {counted(brokers, 'broker')}",
+            f"a stop may take {duration(needed)}: preStop {duration(sleeps)}, twice the client's wait of "
+            f"{duration(longest)}, {duration(UNREGISTER_S)} for each of {counted(brokers, 'broker')}",
         ),
         consequence="a killed client commits nothing and does not leave: its messages come again as after a crash",
         advice=f"set terminationGracePeriodSeconds to {needed:.0f} or more, or the wait to less",
@@ -147,7 +162,7 @@ def pods_without_member(evidence: GroupEvidence) -> Iterator[Symptom | Gap]:
         severity=Severity.WARNING,
         title=f"{counted(deployment.ready, 'pod')} {verb(deployment.ready, 'is', 'are')} ready, "
         f"{counted(len(evidence.members), 'member')} {verb(len(evidence.members), 'is', 'are')} in the group",
-        evidence=(f"Deployment {deployment.namespace}/{deployment.name}",),
+        evidence=(str(deployment.workload),),
         consequence=f"{counted(missing, 'pod')} {verb(missing, 'consumes', 'consume')} nothing, or two share an id",
         advice="see the logs of the pods that did not join, and tie readiness to the consumer's start",
     )

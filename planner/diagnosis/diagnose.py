@@ -14,7 +14,8 @@ def diagnose(evidence: GroupEvidence) -> tuple[Finding, ...]:
 
 def examine(evidence: GroupEvidence) -> Diagnosis:
     """Return the group's findings, worst first, and what could not be judged for lack of data."""
-    results = [(check, tuple(check.evaluate(evidence))) for check in CHECKS]
+    checks = [check for check in CHECKS if check.system in (None, evidence.newest.system)]
+    results = [(check, tuple(check.evaluate(evidence))) for check in checks]
     findings = [
         _finding(check, evidence.group, item)
         for check, yielded in results

@@ -14,14 +14,15 @@ from planner.history.work import MemberWork, member_work
 from planner.inference import Inference, infer, observation_of
 from planner.model.deployments import Deployment
 from planner.model.intervals import QueueInterval
-from planner.model.membership import GroupMember, Member
+from planner.model.membership import GroupMember, Member, rocketmq_members
 from planner.model.queues import Queue
 from planner.model.routes import TopicRoute
 from planner.model.samples import GroupSample, QueueOffsets
 from planner.model.snapshot import KafkaTiming
+from planner.model.systems import System, system_named
 from planner.snapshot.strategy import observed_strategy
-from planner.snapshot.unlisted import grpc_members, unlisted_consumption
-from planner.words import queue_noun
+from planner.snapshot.unlisted import grpc_members, is_share_group, unlisted_consumption
+from planner.text.words import queue_noun
 
 RECENT_S = 60.0
 
@@ -41,12 +42,21 @@ ADOPTS_ROUTES_S = 120.0
 """A member older than this has surely adopted all routes (poll 30 s, tick 20 s; 40 s observed for retry queues)."""
 
 
+@dataclass(frozen=True, slots=True)
+class OtherGroupOfClients:
+    """Another group, and the client ids that are members of both."""
+
+    group: str
+    clients: tuple[str, ...]
+
+
 @dataclass(frozen=True)
 class GroupEvidence:
     """One group as its ``samples`` show it, oldest first, at least one.
 
     ``sample_every_s`` is the pause between samples. ``stated_strategy`` and ``oldest_message_s`` (how long the oldest
-    message may wait) come from the group's policy, where there is one.
+    message may wait) come from the group's policy, where there is one. ``others`` are the groups read beside it that
+    have members of the same client ids.
     """
 
     samples: tuple[GroupSample, ...]
@@ -54,6 +64,7 @@ class GroupEvidence:
     stated_strategy: str | None = None
     oldest_message_s: float | None = None
     timing: KafkaTiming | None = None
+    others: tuple[OtherGroupOfClients, ...] = ()
 
     def __post_init__(self) -> None:
         if not self.samples:
@@ -73,9 +84,9 @@ class GroupEvidence:
         return self.newest.group
 
     @property
-    def is_kafka(self) -> bool:
-        """True for a Kafka group."""
-        return self.newest.system == "kafka"
+    def system(self) -> System:
+        """The system that the group runs on."""
+        return system_named(self.newest.system)
 
     @property
     def queue_noun(self) -> str:
@@ -126,7 +137,7 @@ class GroupEvidence:
     @property
     def rocketmq_members(self) -> tuple[Member, ...]:
         """The members of a RocketMQ group; none for a Kafka group."""
-        return tuple(member for member in self.members if isinstance(member, Member))
+        return rocketmq_members(self.members)
 
     @cached_property
     def silent(self) -> tuple[str, ...]:
@@ -142,10 +153,11 @@ class GroupEvidence:
 
     @cached_property
     def is_pop(self) -> bool:
-        """True when the broker hands out messages (POP or server-side rebalance): queues are shared by design."""
+        """True when the broker hands out messages (POP, server-side rebalance, share group): queues are shared."""
         consume_types = self.newest.rocketmq.consume_types if self.newest.rocketmq else ()
         return (
-            "CONSUME_POP" in consume_types
+            self.is_share
+            or "CONSUME_POP" in consume_types
             or bool(grpc_members(self.newest))
             or any(
                 tuning_property(member, "clientRebalance") == "false"
@@ -153,6 +165,11 @@ class GroupEvidence:
                 for member in self.rocketmq_members
             )
         )
+
+    @property
+    def is_share(self) -> bool:
+        """True for a Kafka share group: it commits nothing, and a partition may have several members."""
+        return is_share_group(self.newest)
 
     @cached_property
     def unlisted_consumption(self) -> tuple[str, ...]:
@@ -171,7 +188,7 @@ class GroupEvidence:
         """Data topic -> the members that subscribe it; ``None`` unless every member reported its subscription."""
         by_topic: dict[str, set[str]] = {}
         for member in self.members:
-            topics = subscribed_topics(member)
+            topics = member.data_topics
             if topics is None:
                 return None
             for topic in topics:
@@ -227,9 +244,12 @@ class GroupEvidence:
 
     @cached_property
     def work(self) -> tuple[MemberWork, ...]:
-        """What each member works on; the whole group is judged like one member where the owners are unknown."""
+        """What each member works on, or the members that read the same partitions of a share group.
+
+        The whole group is judged like one member where it pops, and where the owners are unknown.
+        """
         is_hidden = len(self.silent) == len(self.members)
-        shared_by = self.clients if self.is_pop or is_hidden else ()
+        shared_by = self.clients if (self.is_pop and not self.is_share) or is_hidden else ()
         return member_work(self.intervals, self.owners, self.queues, shared_by)
 
     @cached_property
@@ -261,7 +281,7 @@ class GroupEvidence:
     @cached_property
     def inference(self) -> Inference | None:
         """What explains the owners of the last sample; ``None`` where queues have no single owner by design."""
-        if self.is_kafka or not self.has_owners:
+        if not self.system.members_allocate or not self.has_owners:
             return None
         return infer([observation_of(self.newest)])
 
@@ -312,13 +332,12 @@ def _with_hidden_ownership(sample: GroupSample) -> GroupSample:
     """
     consume_types = sample.rocketmq.consume_types if sample.rocketmq else ()
     members = tuple(
-        replace(member, owned=None) if isinstance(member, Member) and _hides_queues(member, consume_types) else member
-        for member in sample.members
+        replace(member, owned=None) if _hides_queues(member, consume_types) else member for member in sample.members
     )
     return replace(sample, members=members) if members != sample.members else sample
 
 
-def _hides_queues(member: Member, consume_types: Sequence[str]) -> bool:
+def _hides_queues(member: GroupMember, consume_types: Sequence[str]) -> bool:
     pulls = tuple(consume_types) == ("CONSUME_ACTIVELY",)
     return member.owned == () and (pulls or tuning_property(member, "PROP_CONSUME_TYPE") == "CONSUME_ACTIVELY")
 
@@ -331,17 +350,7 @@ def _connection_counts(sample: GroupSample) -> Counter[str]:
     return most
 
 
-def subscribed_topics(member: GroupMember) -> tuple[str, ...] | None:
-    """Return the data topics that one member subscribes, ``None`` when it does not report them."""
-    if isinstance(member, Member):
-        if member.subscriptions is None:
-            return None
-        own = (subscription.topic for subscription in member.subscriptions)
-        return tuple(sorted({topic for topic in own if not topic.startswith("%RETRY%")}))
-    return member.topics
-
-
-def tuning_property(member: Member, name: str) -> str | None:
+def tuning_property(member: GroupMember, name: str) -> str | None:
     """Return one of the client's own properties, ``None`` when it does not report them."""
     return dict(member.tuning.properties).get(name) if member.tuning else None
 

@@ -5,9 +5,9 @@ from statistics import median_low
 
 from planner.diagnosis.finding import Gap, Severity, Symptom
 from planner.diagnosis.group_evidence import GroupEvidence
-from planner.diagnosis.phrases import seconds, some, verb
-from planner.model.membership import KafkaMember
-from planner.words import counted
+from planner.diagnosis.phrases import some, verb
+from planner.model.membership import kafka_members
+from planner.text.words import counted, duration
 
 LARGE = 10
 """Members from which a stop of all members at each change is worth a finding."""
@@ -27,13 +27,9 @@ _SESSIONS = {"classic": "session.timeout.ms", "consumer": "group.consumer.sessio
 REBALANCING = ("PreparingRebalance", "CompletingRebalance", "Reconciling", "Assigning")
 
 
-def _members(evidence: GroupEvidence) -> list[KafkaMember]:
-    return [member for member in evidence.members if isinstance(member, KafkaMember)]
-
-
 def eager_group(evidence: GroupEvidence) -> Iterator[Symptom | Gap]:
     """A large classic group with an eager assignor: every change stops every partition (kafka.md 3.5)."""
-    group, members = evidence.newest.kafka, _members(evidence)
+    group, members = evidence.newest.kafka, kafka_members(evidence.members)
     if group is None or group.protocol != "classic" or len(members) < LARGE or group.assignor not in EAGER:
         return
     count = len(members)
@@ -43,8 +39,8 @@ def eager_group(evidence: GroupEvidence) -> Iterator[Symptom | Gap]:
         title=f"{count} members stop at every change: {group.assignor} is eager",
         evidence=(f"classic protocol, assignor {group.assignor}, {counted(len(evidence.queues), 'partition')}",),
         consequence=f"each join or leave stops all {counted(len(evidence.queues), 'partition')} for about "
-        f"{stop_s:.1f} s on average with default heartbeats, a crash with its restart for up to the session timeout; "
-        f"a rolling restart does that {2 * count} times",
+        f"{duration(stop_s)} on average with default heartbeats, a crash with its restart for up to the session "
+        f"timeout; a rolling restart does that {2 * count} times",
         advice="move to cooperative-sticky (two rolling restarts), or to group.protocol=consumer (brokers 4.0+)",
         about=tuple(member.member_id for member in members),
     )
@@ -52,7 +48,7 @@ def eager_group(evidence: GroupEvidence) -> Iterator[Symptom | Gap]:
 
 def mixed_assignors(evidence: GroupEvidence) -> Iterator[Symptom | Gap]:
     """Members that offer different lists of assignors: only what all of them know can be chosen (kafka.md 3.3)."""
-    group, members = evidence.newest.kafka, _members(evidence)
+    group, members = evidence.newest.kafka, kafka_members(evidence.members)
     if group is None or not members or group.protocol != "classic":
         return
     offered = {member.member_id: member.assignors for member in members}
@@ -77,23 +73,28 @@ def mixed_assignors(evidence: GroupEvidence) -> Iterator[Symptom | Gap]:
 
 
 def dynamic_members(evidence: GroupEvidence) -> Iterator[Symptom | Gap]:
-    """Members without ``group.instance.id``: every restart of one is a leave and a join (KIP-345)."""
-    group, members = evidence.newest.kafka, _members(evidence)
+    """Members without ``group.instance.id``: every restart of one is a leave and a join (KIP-345).
+
+    Members of share groups have none, and need none.
+    """
+    group, members = evidence.newest.kafka, kafka_members(evidence.members)
     rolls = evidence.deployment is not None and evidence.deployment.strategy.kind == "RollingUpdate"
-    if group is None or not members or not (rolls or len(members) >= LARGE):
+    if group is None or group.is_share or not members or not (rolls or len(members) >= LARGE):
         return
     dynamic = [member for member in members if not member.instance_id]
     if not dynamic:
         return
     count = len(dynamic)
+    changes_names = "a Deployment's pods change their names: run them as a StatefulSet, then " if rolls else ""
     yield Symptom(
         severity=Severity.WARNING if rolls else Severity.NOTICE,
         title=f"{counted(count, 'member')} {verb(count, 'has', 'have')} no static id",
         evidence=(f"no group.instance.id: {some(member.client_id for member in dynamic)}",),
         consequence=f"a rolling restart of them rebalances the group {2 * count} times; with static ids and a session "
         "timeout above the restart time it would not at all",
-        advice="set group.instance.id to the pod's name (a StatefulSet keeps it) and session.timeout.ms above the time "
-        "of a restart",
+        advice=f"{changes_names}set group.instance.id to a name that a restart keeps"
+        + (" (the pod's, which a StatefulSet keeps)" if rolls else " (a StatefulSet keeps its pods' names)")
+        + " and session.timeout.ms above the time of a restart",
         about=tuple(member.member_id for member in dynamic),
     )
 
@@ -109,19 +110,19 @@ def unstable_group(evidence: GroupEvidence) -> Iterator[Symptom | Gap]:
         severity=Severity.ERROR if lasting and evidence.watched_s >= 5 else Severity.NOTICE,
         title=f"The group is rebalancing ({group.state})",
         evidence=(
-            f"in that state at {'every look' if lasting else 'the last look'}, {evidence.watched_s:.0f} s apart",
+            f"in that state at {'every sample' if lasting else 'the last sample'} of {duration(evidence.watched_s)}",
         ),
         consequence=f"while it lasts {counted(len(evidence.queues), 'partition')} may stand still (all of them with an "
         "eager assignor), at most for max.poll.interval.ms (5 min by default)",
         advice="see which member does not poll (a batch that takes minutes), or joins and leaves in a loop"
         if lasting
-        else "look again with --watch 60",
+        else "run again with --watch 60",
     )
 
 
 def mixed_protocols(evidence: GroupEvidence) -> Iterator[Symptom | Gap]:
     """A KIP-848 group with members that still speak the classic protocol: a migration under way (kafka.md 3.6)."""
-    members = _members(evidence)
+    members = kafka_members(evidence.members)
     classic = [member for member in members if member.protocol == "classic"]
     if evidence.newest.kafka is None or evidence.newest.kafka.protocol != "consumer" or not classic:
         return
@@ -143,8 +144,8 @@ def session_timeout(evidence: GroupEvidence) -> Iterator[Symptom | Gap]:
     A dead member is one until its session ends. Members without a static id should be out of the group before their
     pod is back under a new one; with one, a pod that is back in time goes on as if nothing had been (KIP-345).
     """
-    group, members = evidence.newest.kafka, _members(evidence)
-    if group is None or not members:
+    group, members = evidence.newest.kafka, kafka_members(evidence.members)
+    if group is None or group.is_share or not members:
         return
     name = _SESSIONS.get(group.protocol, _SESSIONS["classic"])
     stated = dict(evidence.timing.settings).get(name) if evidence.timing else None
@@ -161,10 +162,10 @@ def session_timeout(evidence: GroupEvidence) -> Iterator[Symptom | Gap]:
         share = counted(max(1, round(len(evidence.queues) / len(members))), "partition")
         yield Symptom(
             severity=severity,
-            title=f"The session timeout of {seconds(session_s)} is longer than a restart",
+            title=f"The session timeout of {duration(session_s)} is longer than a restart",
             evidence=(*sentences, f"no group.instance.id: {some(member.client_id for member in dynamic)}"),
-            consequence=f"when a pod dies, about {share} stand still for up to {seconds(session_s)}, "
-            f"{seconds(session_s - restart_s)} of them with the new pod there"
+            consequence=f"when a pod dies, about {share} stand still for up to {duration(session_s)}, "
+            f"{duration(session_s - restart_s)} of them with the new pod there"
             + ("; no rebalance ends before, as it waits for the dead member" if group.protocol == "classic" else ""),
             advice=f"lower {name} (three heartbeats at the least), or set group.instance.id: then a restart moves "
             "nothing",
@@ -173,7 +174,7 @@ def session_timeout(evidence: GroupEvidence) -> Iterator[Symptom | Gap]:
     if static and session_s < restart_s:
         yield Symptom(
             severity=severity,
-            title=f"The session timeout of {seconds(session_s)} is shorter than a restart",
+            title=f"The session timeout of {duration(session_s)} is shorter than a restart",
             evidence=(*sentences, f"with group.instance.id: {some(member.client_id for member in static)}"),
             consequence=f"{counted(len(static), 'member')} with a static id {verb(len(static), 'is', 'are')} dropped "
             "at a restart all the same: it is two rebalances instead of none",
@@ -198,5 +199,5 @@ def _restart_s(evidence: GroupEvidence) -> float | None:
 
 def _words_of_restart(measured_s: float | None) -> str:
     if measured_s is None:
-        return f"how long a pod takes to restart is not known: held against {seconds(RESTART_S)}"
-    return f"a pod takes {seconds(measured_s)} until it is ready (the middle one of the Deployment's)"
+        return f"how long a pod takes to restart is not known: compared with {duration(RESTART_S)}"
+    return f"a pod takes {duration(measured_s)} until it is ready (the middle one of the Deployment's)"

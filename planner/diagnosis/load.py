@@ -13,13 +13,15 @@ from statistics import median
 
 from planner.diagnosis.finding import Gap, Severity, Symptom
 from planner.diagnosis.group_evidence import GroupEvidence
-from planner.diagnosis.phrases import rate, seconds, some, verb
+from planner.diagnosis.phrases import rate, some, verb
 from planner.diagnosis.standing import blocked_queues, has_backlog
+from planner.diagnosis.threads import threads_instead_of_members
 from planner.history.blocked import POLL_S
 from planner.history.busy import SPAN_S, ClientSpan, client_spans
 from planner.history.work import MemberWork, QueueProgress
 from planner.model.queues import Queue
-from planner.words import counted, number
+from planner.simulation.second_lever import USED
+from planner.text.words import counted, duration, number
 
 WINDOW_S = 300.0
 """How far back load is judged: an overload of this morning is over."""
@@ -195,12 +197,8 @@ def _cause(load: MemberLoad, paces: Mapping[tuple[str, ...], float], usual_inflo
     return Cause.SLOW_QUEUE if slow_queues(load) else Cause.TOO_FEW
 
 
-def hot_queues(load: MemberLoad, usual_inflow: float) -> list[QueueProgress]:
-    """Return the queues into which alone more comes than the member can do, and more than into others."""
-    return [queue for queue in load.queues if _is_hot(load, queue, usual_inflow)]
-
-
 def _is_hot(load: MemberLoad, queue: QueueProgress, usual_inflow: float) -> bool:
+    """Return whether more comes into this queue alone than the member can do, and more than into others."""
     inflow = load.inflow_of(queue)
     return inflow > load.pace - load.error and inflow >= HOT * usual_inflow
 
@@ -222,7 +220,7 @@ def too_few_consumers(evidence: GroupEvidence) -> Iterator[Symptom | Gap]:
         return
     if evidence.watched_s < SPAN_S:
         yield Gap(
-            f"watched for {evidence.watched_s:.0f} s; whether the members keep up, a minute shows: "
+            f"watched for {duration(evidence.watched_s)}; whether the members keep up, a minute shows: "
             f"--watch {NEEDED_S:.0f}"
         )
         return
@@ -242,7 +240,7 @@ def too_few_consumers(evidence: GroupEvidence) -> Iterator[Symptom | Gap]:
 def _say_unknown(unknown: Sequence[MemberWork]) -> str:
     members = sorted({member for work in unknown for member in work.members})
     return (
-        f"{some(members)} committed too seldom to know the pace; two commits that lie {SPAN_S:.0f} s apart are "
+        f"{some(members)} committed too seldom to know the pace; two commits that lie {duration(SPAN_S)} apart are "
         f"needed: --watch {POLL_S:.0f}"
     )
 
@@ -263,14 +261,14 @@ def _too_few(evidence: GroupEvidence, loads: Sequence[MemberLoad]) -> Symptom:
         title=f"Too few consumers: {rate(inflow)} come in, {_members_at_work(evidence, members)} {rate(pace)}; "
         "see the plan",
         evidence=(
-            f"at work at every commit within {seconds(span_s)}, on {counted(len(queues), noun)}: {some(members)}",
+            f"at work at every commit within {duration(span_s)}, on {counted(len(queues), noun)}: {some(members)}",
             f"the backlog went from {counted(before, 'message')} to {number(backlog)}",
             f"what comes in is the work of {counted(ceil(inflow / (pace / len(members))), 'member')} at this pace",
         ),
-        consequence=f"a message that comes now waits {seconds(wait_s)}"
-        + (f", the policy allows {seconds(bound)}" if is_broken and bound is not None else "")
+        consequence=f"a message that comes now waits {duration(wait_s)}"
+        + (f", the policy allows {duration(bound)}" if is_broken and bound is not None else "")
         + (f"; {number(more * 3600)} messages more in an hour" if grows else "; the backlog does not fall"),
-        advice=_advice(evidence),
+        advice=". ".join((_advice(evidence), *_other_lever(evidence, inflow / pace))),
         about=(*(str(queue.queue) for queue in queues), *members),
     )
 
@@ -286,10 +284,18 @@ def _advice(evidence: GroupEvidence) -> str:
     if len(evidence.members) >= len(evidence.queues) and not evidence.is_pop:
         noun = evidence.queue_noun
         return (
-            f"each {noun} has a member of its own already: more {noun}s first, or faster members (threads, batches); "
+            f"each {noun} has a member of its own already: more {noun}s first, or faster members; "
             "planner plan says what more members can do"
         )
     return "planner plan says which number of consumers keeps up, and what the change costs"
+
+
+def _other_lever(evidence: GroupEvidence, factor: float) -> Iterator[str]:
+    """Yield what would do instead of more members, where ``factor`` times what they do comes in."""
+    if evidence.system.reports_setup:
+        yield threads_instead_of_members(evidence, factor / USED)
+    elif len(evidence.members) < len(evidence.queues):
+        yield "planner simulate says what more consumers in each process would do instead"
 
 
 def falling_behind(evidence: GroupEvidence) -> Iterator[Symptom | Gap]:
@@ -310,7 +316,7 @@ def _slow_queue(evidence: GroupEvidence, load: MemberLoad) -> Symptom:
         title=f"The backlog grows on {behind} while {some(load.members)} is done with its others",
         evidence=(
             f"behind at every sample: {some(names)}",
-            f"by {counted(grown, 'message')} within {seconds(slow[0].span_s)}, to {waiting}",
+            f"by {counted(grown, 'message')} within {duration(slow[0].span_s)}, to {waiting}",
         ),
         consequence=f"{rate(load.growth)} more come in than go out: "
         f"{number(load.growth * 3600)} messages more in an hour",

@@ -6,6 +6,10 @@ from typing import Final
 NAMED: Final = 5
 """Names that one sentence lists before it says "and N more"."""
 
+WATCH_LONGER = "a rebalance under way looks the same for some seconds: run again with --watch 60 before you act"
+
+MOVING = "a rebalance may be under way: run again with --watch 60"
+
 
 def some(names: Iterable[object], at_most: int = NAMED) -> str:
     """Return ``a, b, c and 4 more``."""
@@ -23,14 +27,6 @@ def rate(messages_per_s: float) -> str:
     """Return messages per second; below 100 with one decimal."""
     text = f"{messages_per_s:,.0f}" if messages_per_s >= 100 else f"{messages_per_s:.1f}".removesuffix(".0")
     return f"{text} messages/s"
-
-
-def seconds(value: float) -> str:
-    """Return a span in its largest fitting unit: ``40 s``, ``3 min``, ``2 h``, ``5 d``."""
-    for unit, length in (("d", 86_400), ("h", 3_600), ("min", 60)):
-        if value >= 2 * length:
-            return f"{value / length:.0f} {unit}"
-    return f"{value:.0f} s"
 
 
 def verb(count: int, singular: str, plural: str) -> str:

@@ -7,23 +7,18 @@ commits it by itself. Where no member ever committed, the offset is ``None``.
 """
 
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
 from datetime import timedelta
 
-from planner.diagnosis.cycles import IN_FLIGHT
 from planner.diagnosis.finding import Gap, Severity, Symptom
 from planner.diagnosis.group_evidence import GroupEvidence, tuning_property
-from planner.diagnosis.phrases import rate, seconds, some, verb
+from planner.diagnosis.phrases import rate, some, verb
 from planner.diagnosis.standing import has_had_time_to_commit
 from planner.history.blocked import POLL_S, STALLS_S
-from planner.model.intervals import QueueInterval
+from planner.history.rewinds import StepBack, steps_back
 from planner.model.membership import Member
 from planner.model.queues import Queue
 from planner.model.samples import QueueOffsets
-from planner.words import counted
-
-PULL_BATCH = 32
-"""``pullBatchSize``."""
+from planner.text.words import counted, duration
 
 WINDOW_S = 300.0
 """How far back the pace of the group is judged."""
@@ -35,14 +30,16 @@ LONG_S = 600.0
 def rewinding(evidence: GroupEvidence) -> Iterator[Symptom | Gap]:
     """Commits that went back: a reset, or a client that woke up and committed what it knew (rocketmq.md 3.5).
 
-    A move of the queue takes the commit back by what was in flight, ``IN_FLIGHT`` messages at most, a quick one that no
-    sample shows usually by less than ``PULL_BATCH``: these are no rewinds. Commits are judged by the member that made
-    them: one member that goes back is a client, all queues that go back are a reset.
+    What a move takes back is none. Commits are judged by the member that made
+    them: one member that goes back is a client, all queues that go back are a reset. A share group has no commits.
     """
+    if evidence.is_share:
+        return
     steps = [
         step
         for queue, intervals in sorted(evidence.intervals.items(), key=lambda item: str(item[0]))
-        for step in _steps_back(queue, intervals)
+        if not queue.is_retry
+        for step in steps_back(queue, intervals)
     ]
     if not steps:
         return
@@ -53,37 +50,18 @@ def rewinding(evidence: GroupEvidence) -> Iterator[Symptom | Gap]:
         severity=Severity.WARNING,
         title=f"Commits went back on {counted(len(queues), evidence.queue_noun)}",
         evidence=tuple(_words_of_steps(steps, member) for member in (*members, *([None] if _nobodys(steps) else []))),
-        consequence=f"{counted(total, 'message')} {verb(total, 'comes', 'come')} again",
+        consequence=f"{counted(total, 'message')} {verb(total, 'comes', 'come')} again: consumers that are not "
+        "idempotent do their work twice",
         advice=_after_steps_back(evidence, queues, members),
         about=(*map(str, queues), *members),
     )
 
 
-@dataclass(frozen=True, slots=True)
-class _StepBack:
-    """By how many messages the commit of a data queue went back, and the members that owned the queue then."""
-
-    queue: Queue
-    messages: int
-    members: tuple[str, ...]
-
-
-def _steps_back(queue: Queue, intervals: Sequence[QueueInterval]) -> Iterator[_StepBack]:
-    """Yield each step back of a data queue's commit, the usual ones left out."""
-    owners = intervals[0].owners
-    for interval in intervals:
-        messages = -(interval.consumed or 0)
-        usual = PULL_BATCH if interval.owners == owners else IN_FLIGHT
-        if messages > usual and not (interval.broker_reset or queue.is_retry):
-            yield _StepBack(queue, messages, interval.owners)
-        owners = interval.owners
-
-
-def _nobodys(steps: Sequence[_StepBack]) -> list[_StepBack]:
+def _nobodys(steps: Sequence[StepBack]) -> list[StepBack]:
     return [step for step in steps if not step.members]
 
 
-def _words_of_steps(steps: Sequence[_StepBack], member: str | None) -> str:
+def _words_of_steps(steps: Sequence[StepBack], member: str | None) -> str:
     """Return what went back under one member, or with nobody as the owner."""
     own = [step for step in steps if member in step.members] if member is not None else _nobodys(steps)
     by_queue: dict[Queue, int] = {}
@@ -133,12 +111,12 @@ def long_backlog(evidence: GroupEvidence) -> Iterator[Symptom | Gap]:
     spare = pace - arriving
     yield Symptom(
         severity=Severity.WARNING,
-        title=f"A message that comes now waits {seconds(evidence.lag / pace)}",
+        title=f"A message that comes now waits {duration(evidence.lag / pace)}",
         evidence=(
             f"{counted(evidence.lag, 'message')} behind, {rate(pace)} consumed, {rate(arriving)} come in",
-            f"at this pace gone in {seconds(evidence.lag / spare)}" if spare > 0 else "at this pace never gone",
+            f"at this pace gone in {duration(evidence.lag / spare)}" if spare > 0 else "at this pace never gone",
         ),
-        consequence=f"{counted(evidence.lag, 'message')} wait, the newest for {seconds(evidence.lag / pace)}",
+        consequence=f"{counted(evidence.lag, 'message')} wait, the newest for {duration(evidence.lag / pace)}",
         advice="planner plan says how many consumers drain it in time; one queue alone drains at one consumer's pace",
         about=tuple(
             str(queue) for queue in evidence.queues if queue in evidence.offsets and evidence.offsets[queue].lag
@@ -151,9 +129,9 @@ def never_commits(evidence: GroupEvidence) -> Iterator[Symptom | Gap]:
 
     No commit on any queue with messages. A client commits the 0 that it began at by itself, so commits of 0 count where
     the members consume by their own figures, or do not commit by themselves; else ``stalled`` speaks of these queues.
-    Members must have had time to commit.
+    Members must have had time to commit. Those of share groups commit nothing by design.
     """
-    if not evidence.members or evidence.is_broadcasting:
+    if not evidence.members or evidence.is_broadcasting or evidence.is_share:
         return
     with_messages = [
         entry for queue, entry in evidence.offsets.items() if queue in set(evidence.queues) and entry.broker_offset
@@ -164,9 +142,9 @@ def never_commits(evidence: GroupEvidence) -> Iterator[Symptom | Gap]:
     owners = sorted({owner for entry in bare for owner in evidence.owners.get(entry.queue, ())})
     if any(not has_had_time_to_commit(evidence, owner) for owner in owners):
         yield Gap(
-            f"nothing is committed yet; a Kafka consumer may work on its first batch for {POLL_S:.0f} s: "
-            f"--watch {POLL_S + STALLS_S:.0f}"
-            if evidence.is_kafka
+            f"nothing is committed yet; a {evidence.system.title} consumer may work on its first batch for "
+            f"{duration(POLL_S)}: --watch {POLL_S + STALLS_S:.0f}"
+            if evidence.system.commits_batches
             else "members have just started: they commit every 5 s, and on the first pull after that"
         )
         return
@@ -239,10 +217,10 @@ def too_old(evidence: GroupEvidence) -> Iterator[Symptom | Gap]:
     worst = max(late, key=lambda queue: late[queue])
     yield Symptom(
         severity=Severity.WARNING,
-        title=f"Messages wait {seconds(late[worst])}, the policy allows {seconds(bound)}",
+        title=f"Messages wait {duration(late[worst])}, the policy allows {duration(bound)}",
         evidence=(f"oldest: {worst}; over the bound: {some(late)}",),
         consequence=f"{counted(len(late), 'queue')} {verb(len(late), 'is', 'are')} late by up to "
-        f"{seconds(late[worst] - bound)}",
+        f"{duration(late[worst] - bound)}",
         advice="planner plan says which number of consumers meets the objective",
         about=tuple(map(str, late)),
     )

@@ -13,11 +13,11 @@ from math import ceil
 from planner.diagnosis.cycles import cycle_s, members_with_tuning
 from planner.diagnosis.finding import Gap, Severity, Symptom
 from planner.diagnosis.group_evidence import GroupEvidence, tuning_property
-from planner.diagnosis.phrases import rate, seconds, some, verb
+from planner.diagnosis.phrases import rate, some, verb
 from planner.history.blocked import POLL_S, STALLS_S, SURE_S, BlockReason, Verdict, peer_pace, peers_of, verdict_on
 from planner.history.work import MemberWork, QueueProgress
 from planner.model.queues import Queue
-from planner.words import counted
+from planner.text.words import counted, duration
 
 MOST_S = 3_600.0
 """No longer watch is advised."""
@@ -46,7 +46,8 @@ def stalled(evidence: GroupEvidence) -> Iterator[Symptom | Gap]:
         return
     if evidence.watched_s < STALLS_S:
         yield Gap(
-            f"watched for {evidence.watched_s:.0f} s, {STALLS_S:.0f} s are needed to tell a stall from a slow commit"
+            f"watched for {duration(evidence.watched_s)}, {duration(STALLS_S)} are needed to distinguish a stall from "
+            "a slow commit"
         )
         return
     judged = _judge(evidence)
@@ -79,7 +80,7 @@ def has_had_time_to_commit(evidence: GroupEvidence, client: str) -> bool:
 
     A Kafka consumer commits a batch once it is done with it, and only it knows since when it works on that.
     """
-    if evidence.is_kafka:
+    if evidence.system.commits_batches:
         return evidence.watched_s >= POLL_S
     member = next((each for each in evidence.members if each.identity == client), None)
     started = member.tuning.started_at_ms if member and member.tuning else None
@@ -133,7 +134,7 @@ def _because(
     if reason is BlockReason.PASSED_OVER:
         return f"meanwhile its member served its other {evidence.queue_noun}s twice or more often"
     if reason is BlockReason.PAST_GAPS:
-        return f"its member committed at least every {seconds(work.longest_gap_s or 0.0)} before"
+        return f"its member committed at least every {duration(work.longest_gap_s or 0.0)} before"
     if reason is BlockReason.BEHIND_PEERS:
         in_hand = work.waited_at(queue.standing_since)
         pace = rate(peer_pace(peers))
@@ -156,7 +157,7 @@ def _block_symptom(evidence: GroupEvidence, blocked: Sequence[_Judgement]) -> Sy
         if len(queues) == len(with_messages)
         else f"{count} {verb(len(queues), 'stands', 'stand')} still while messages wait",
         evidence=(
-            f"no commit for {seconds(longest)} on {some(queue.queue for queue in queues)}",
+            f"no commit for {duration(longest)} on {some(queue.queue for queue in queues)}",
             f"owned by {some(members)}",
             *dict.fromkeys(judgement.because for judgement in blocked if judgement.because),
             *idle,
@@ -174,7 +175,7 @@ def _undecided_gap(evidence: GroupEvidence, undecided: Sequence[_Judgement]) -> 
     longest = max(queue.standing_s for queue in queues)
     watch_s = min(MOST_S, max(_needed_s(judgement) for judgement in undecided))
     return Gap(
-        f"{count} {verb(len(queues), 'has', 'have')} stood for up to {seconds(longest)} "
+        f"{count} {verb(len(queues), 'has', 'have')} stood for up to {duration(longest)} "
         f"({some(queue.queue for queue in queues)}); whether a slow cycle of the member or a block, "
         f"a longer watch shows: --watch {watch_s:.0f}"
     )

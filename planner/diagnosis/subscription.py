@@ -3,12 +3,12 @@
 from collections.abc import Iterator, Mapping
 
 from planner.diagnosis.finding import Gap, Severity, Symptom
-from planner.diagnosis.group_evidence import GroupEvidence, subscribed_topics
-from planner.diagnosis.ownership import split_ownership
+from planner.diagnosis.group_evidence import GroupEvidence
 from planner.diagnosis.phrases import percent, some
-from planner.model.queues import MessageQueue, Queue
-from planner.simulation.ownership import MemberView, ownership
-from planner.words import counted
+from planner.diagnosis.split_ownership import split_ownership
+from planner.model.queues import MessageQueue, Queue, message_queues
+from planner.simulation.rocketmq.ownership import MemberView, ownership
+from planner.text.words import counted
 
 
 def different_topics(evidence: GroupEvidence) -> Iterator[Symptom | Gap]:
@@ -17,12 +17,12 @@ def different_topics(evidence: GroupEvidence) -> Iterator[Symptom | Gap]:
     A topic's queues are divided over the whole group, also over members that do not subscribe it: their shares have
     no owner. Each heartbeat replaces the broker's table, which notifies all members again and again.
     """
-    if not evidence.has_owners or evidence.is_kafka:
+    if not evidence.has_owners:
         return
-    by_client = {member.client_id: subscribed_topics(member) for member in evidence.rocketmq_members}
+    by_client = {member.client_id: member.data_topics for member in evidence.rocketmq_members}
     silent = sorted(client for client, topics in by_client.items() if topics is None)
     if silent:
-        yield Gap(f"{counted(len(silent), 'member')} did not tell what they subscribe to: {some(silent)}")
+        yield Gap(f"{counted(len(silent), 'member')} did not report what they subscribe to: {some(silent)}")
     subscriptions = {client: topics for client, topics in by_client.items() if topics is not None}
     if len(set(subscriptions.values())) < 2:
         return
@@ -60,7 +60,7 @@ def _orphans(evidence: GroupEvidence, subscriptions: Mapping[str, tuple[str, ...
 
 
 def _queues_of(evidence: GroupEvidence, topics: set[str]) -> list[MessageQueue]:
-    return [queue for queue in evidence.queues if isinstance(queue, MessageQueue) and queue.topic in topics]
+    return [queue for queue in message_queues(evidence.queues) if queue.topic in topics]
 
 
 def different_tags(evidence: GroupEvidence) -> Iterator[Symptom | Gap]:
@@ -69,7 +69,7 @@ def different_tags(evidence: GroupEvidence) -> Iterator[Symptom | Gap]:
     The broker keeps one entry for each topic, whichever version came last, and filters everybody's queues by it:
     messages that only the others wanted are skipped, and the offset goes past them.
     """
-    if evidence.is_kafka or evidence.is_broadcasting:
+    if evidence.is_broadcasting:
         return
     by_topic: dict[str, dict[str, list[str]]] = {}
     for member in evidence.rocketmq_members:

@@ -6,10 +6,10 @@ from planner.diagnosis.finding import Gap, Severity, Symptom
 from planner.diagnosis.group_evidence import GroupEvidence
 from planner.diagnosis.phrases import percent, rate, some, verb
 from planner.diagnosis.waiting import waiting
-from planner.model.queues import RETRY_PREFIX, MessageQueue, Queue
+from planner.model.queues import RETRY_PREFIX, MessageQueue, Queue, message_queues
 from planner.model.routes import PERMISSION_WRITE, BrokerQueues, TopicRoute
 from planner.model.samples import QueueOffsets
-from planner.words import counted
+from planner.text.words import counted, duration
 
 
 def _data_routes(evidence: GroupEvidence) -> list[TopicRoute]:
@@ -93,7 +93,7 @@ def broker_permissions(evidence: GroupEvidence) -> Iterator[Symptom | Gap]:
             elif not _is_writable(broker_queues):
                 shut.setdefault(broker_queues.broker, []).append(route.topic)
     for broker, topics in sorted(shut.items()):
-        queues = [queue for queue in evidence.queues if isinstance(queue, MessageQueue) and queue.broker == broker]
+        queues = [queue for queue in evidence.queues if queue.broker == broker]
         yield Symptom(
             severity=Severity.WARNING,
             title=f"Broker {broker} is read-only for {some(topics)}",
@@ -119,8 +119,6 @@ def broker_permissions(evidence: GroupEvidence) -> Iterator[Symptom | Gap]:
 
 def broker_gone(evidence: GroupEvidence) -> Iterator[Symptom | Gap]:
     """Brokers of the group's topics that are not registered any more, or answered nothing."""
-    if evidence.is_kafka:
-        return
     registered = {broker.broker for broker in evidence.newest.routes.brokers}
     before = {
         broker_queues.broker
@@ -130,7 +128,7 @@ def broker_gone(evidence: GroupEvidence) -> Iterator[Symptom | Gap]:
     }
     now = {broker_queues.broker for route in evidence.newest.routes.topics for broker_queues in route.brokers}
     mute = {listing.broker for listing in evidence.newest.listed if listing.clients is None} & now
-    owned = {queue.broker for queue in evidence.owners if isinstance(queue, MessageQueue)} if now else set()
+    owned = {queue.broker for queue in message_queues(evidence.owners)} if now else set()
     for broker in sorted((before - now) | (now - registered) | (owned - now) | mute):
         yield Symptom(
             severity=Severity.ERROR,
@@ -144,14 +142,14 @@ def broker_gone(evidence: GroupEvidence) -> Iterator[Symptom | Gap]:
 
 def _where_it_was(evidence: GroupEvidence, broker: str, mute: set[str]) -> str:
     if broker in mute:
-        return "registered at the name server, but it told neither members nor offsets"
+        return "registered at the name server, but it reported neither members nor offsets"
     if any(
         broker == broker_queues.broker for route in evidence.newest.routes.topics for broker_queues in route.brokers
     ):
         return "in the route of the group's topics, but not registered at the name server"
-    if any(isinstance(queue, MessageQueue) and queue.broker == broker for queue in evidence.owners):
+    if any(queue.broker == broker for queue in evidence.owners):
         return "members own queues there, and the name server does not know it any more"
-    return "in the routes at an earlier look, and not in the last one"
+    return "in the routes of an earlier sample, and not of the last one"
 
 
 def _lost_with(evidence: GroupEvidence, broker: str) -> str:
@@ -159,7 +157,7 @@ def _lost_with(evidence: GroupEvidence, broker: str) -> str:
         queue
         for sample in evidence.samples
         for queue in (*sample.routes.read_queues, *sample.owners)
-        if isinstance(queue, MessageQueue) and queue.broker == broker and not queue.is_retry
+        if queue.broker == broker and not queue.is_retry
     }
     flowing = [evidence.arrival_rates[queue] for queue in queues if queue in evidence.arrival_rates]
     flow = f" ({rate(sum(flowing))} until now)" if flowing and sum(flowing) > 0 else ""
@@ -169,10 +167,10 @@ def _lost_with(evidence: GroupEvidence, broker: str) -> str:
 
 def slave_serves(evidence: GroupEvidence) -> Iterator[Symptom | Gap]:
     """Brokers without a master: a slave serves reads, producers cannot write there."""
-    at_work = {queue.broker for queue in evidence.queues if isinstance(queue, MessageQueue)}
+    at_work = {queue.broker for queue in evidence.queues}
     for broker in evidence.newest.routes.brokers:
         if not broker.is_master and broker.broker in at_work:
-            queues = [q for q in evidence.queues if isinstance(q, MessageQueue) and q.broker == broker.broker]
+            queues = [queue for queue in evidence.queues if queue.broker == broker.broker]
             yield Symptom(
                 severity=Severity.ERROR,
                 title=f"Broker {broker.broker} has no master: its slave serves",
@@ -277,10 +275,10 @@ def _is_ahead(offsets: Iterable[QueueOffsets], queue: Queue) -> bool:
 
 def retries(evidence: GroupEvidence) -> Iterator[Symptom | Gap]:
     """Messages that fail and come again through ``%RETRY%`` (10 s, 30 s, 1 min ... 2 h later, 16 times)."""
-    if evidence.is_kafka or not evidence.members:
+    if not evidence.members:
         return
     if len(evidence.samples) < 2:
-        yield Gap("one look tells no rates: watch for some seconds")
+        yield Gap("one sample gives no rates: watch for some seconds")
         return
     arrived = sum(
         max(0, interval.arrived)
@@ -299,7 +297,7 @@ def retries(evidence: GroupEvidence) -> Iterator[Symptom | Gap]:
         severity=Severity.WARNING,
         title="Messages fail and are retried",
         evidence=(
-            f"{counted(arrived, 'message')} came into the retry queues within {evidence.watched_s:.0f} s",
+            f"{counted(arrived, 'message')} came into the retry queues within {duration(evidence.watched_s)}",
             f"members report {rate(failing)} failed within the last minute{share}",
         ),
         consequence=f"each failing message is consumed up to 17 times over nearly 5 hours, then it is dead; in the "
@@ -311,11 +309,9 @@ def retries(evidence: GroupEvidence) -> Iterator[Symptom | Gap]:
 
 def dead_letters(evidence: GroupEvidence) -> Iterator[Symptom | Gap]:
     """Messages in ``%DLQ%``: given up after the last retry, consumed by nobody."""
-    if evidence.is_kafka:
-        return
     count = evidence.newest.dead_letters
     if count is None:
-        yield Gap("the brokers did not tell how many messages are in the dead-letter topic")
+        yield Gap("the brokers did not report how many messages are in the dead-letter topic")
         return
     if not count:
         return
@@ -325,7 +321,8 @@ def dead_letters(evidence: GroupEvidence) -> Iterator[Symptom | Gap]:
         severity=Severity.ERROR if grown > 0 else Severity.WARNING,
         title=f"{counted(count, 'message')} {verb(count, 'was', 'were')} given up (dead letters)",
         evidence=(
-            f"topic %DLQ%{evidence.group}" + (f", {grown} more within {evidence.watched_s:.0f} s" if grown > 0 else ""),
+            f"topic %DLQ%{evidence.group}"
+            + (f", {grown} more within {duration(evidence.watched_s)}" if grown > 0 else ""),
         ),
         consequence=f"{counted(count, 'message')} will not be consumed, and {verb(count, 'is', 'are')} removed with "
         "the broker's retention",

@@ -5,7 +5,7 @@ from collections.abc import Sequence
 from planner.diagnosis.group_evidence import GroupEvidence
 from planner.diagnosis.phrases import verb
 from planner.model.queues import Queue
-from planner.words import counted
+from planner.text.words import counted
 
 
 def waiting(evidence: GroupEvidence, queues: Sequence[Queue]) -> str:

@@ -11,16 +11,19 @@ from planner.rollout.windows import DAYS, MINUTES_A_DAY, ChangeWindow
 
 Day = Literal["Monday", "Tuesday", "Wednesday", "Thursday", "Friday", "Saturday", "Sunday"]
 AtMost = Annotated[StrictInt, Field(ge=0)]
+MOST_APPROVERS = 50
+Approver = Annotated[StrictStr, Field(min_length=1, max_length=253, pattern=r"^\S+$")]
 
 
-def _check_quoted(clock: object) -> object:
+def check_quoted(clock: object) -> object:
     """Refuse what YAML 1.1 makes of an unquoted 22:00: a number to the base of 60."""
     if isinstance(clock, int):
         raise ValueError('a time in quotes, like "22:00"')
     return clock
 
 
-def _check_zone(name: str) -> str:
+def check_zone(name: str) -> str:
+    """Return the name of a known time zone. Raises ``ValueError`` for any other."""
     try:
         ZoneInfo(name)
     except (KeyError, ValueError, OSError):
@@ -28,7 +31,7 @@ def _check_zone(name: str) -> str:
     return name
 
 
-Clock = Annotated[StrictStr, Field(pattern=r"^(([01][0-9]|2[0-3]):[0-5][0-9]|24:00)$"), BeforeValidator(_check_quoted)]
+Clock = Annotated[StrictStr, Field(pattern=r"^(([01][0-9]|2[0-3]):[0-5][0-9]|24:00)$"), BeforeValidator(check_quoted)]
 
 
 class ChangeWindowSpec(SpecModel):
@@ -37,7 +40,7 @@ class ChangeWindowSpec(SpecModel):
     days: Annotated[tuple[Day, ...], Field(min_length=1)] | None = None
     opens: Clock = Field("00:00", alias="from")
     closes: Clock = Field("24:00", alias="to")
-    time_zone: Annotated[StrictStr, AfterValidator(_check_zone)] = "UTC"
+    time_zone: Annotated[StrictStr, AfterValidator(check_zone)] = "UTC"
 
     @model_validator(mode="after")
     def _is_a_window(self) -> Self:
@@ -69,10 +72,14 @@ class CriteriaSpec(SpecModel):
 
 
 class ApprovalSpec(SpecModel):
-    """Who approves a plan: ``Manual`` is a person, ``Auto`` the criteria where they hold and else a person."""
+    """Who approves a plan: ``Manual`` is a person, ``Auto`` the criteria where they hold and else a person.
+
+    ``approvers`` are the persons whom Airflow asks, by their ids there; with none it asks all who may answer.
+    """
 
     mode: Literal["Manual", "Auto"] = "Manual"
     criteria: CriteriaSpec | None = None
+    approvers: Annotated[tuple[Approver, ...], Field(max_length=MOST_APPROVERS)] = ()
 
     @model_validator(mode="after")
     def _criteria_go_with_auto(self) -> Self:
@@ -82,8 +89,11 @@ class ApprovalSpec(SpecModel):
             raise ValueError("criteria to name mostMovedQueues, mostDuplicates or longestPauseSeconds")
         return self
 
-    def rule(self, windows: tuple[ChangeWindow, ...]) -> ApprovalRule | None:
-        """Return the rule that approves without a person, ``None`` where every plan is for a person."""
+    def rule(self, windows: tuple[ChangeWindow, ...], *, may_repeat: bool = True) -> ApprovalRule | None:
+        """Return the rule that approves without a person, ``None`` where every plan is for a person.
+
+        Without ``may_repeat`` it approves no plan after which messages may come twice.
+        """
         if self.criteria is None:
             return None
         return ApprovalRule(
@@ -91,4 +101,5 @@ class ApprovalSpec(SpecModel):
             most_duplicates=self.criteria.most_duplicates,
             longest_pause_s=self.criteria.longest_pause_seconds,
             windows=windows if self.criteria.only_in_change_windows else (),
+            may_repeat=may_repeat,
         )

@@ -29,6 +29,13 @@ def approved(document: Mapping[str, Any], phrases: Sequence[str] = ()) -> dict[s
     return {**document, "metadata": {**metadata, "annotations": annotations}}
 
 
+def unapproved(document: Mapping[str, Any]) -> dict[str, Any]:
+    """Return the plan document without approval and typed phrases: others give them to it in the cluster."""
+    metadata, ours = document["metadata"], (APPROVE_ANNOTATION, APPROVED_BY_ANNOTATION, CONFIRM_ANNOTATION)
+    annotations = {name: value for name, value in metadata["annotations"].items() if name not in ours}
+    return {**document, "metadata": {**metadata, "annotations": annotations}}
+
+
 def digest_in(document: Mapping[str, Any]) -> str:
     """Return the digest that a plan document carries, which is its spec's once it was parsed."""
     return str(document["metadata"]["annotations"][DIGEST_ANNOTATION])
@@ -57,7 +64,7 @@ def check_approvable(
         )
     for phrase in plan.confirmations:
         if phrase not in phrases:
-            raise BadInputError(f"the plan writes offsets: to allow it, add --confirm '{phrase}'")
+            raise BadInputError(f"the plan asks a person to type what it does: to allow it, add --confirm '{phrase}'")
     for phrase in phrases:
         if phrase not in plan.confirmations:
             raise BadInputError(f"option --confirm: no step asks for the phrase {phrase!r}: leave it out")

@@ -4,6 +4,7 @@ import csv
 import math
 from array import array
 from collections.abc import Iterator
+from datetime import UTC, datetime, timedelta
 from pathlib import Path
 from typing import Annotated, Any, Literal, Self
 
@@ -13,11 +14,13 @@ from pydantic import BaseModel, ConfigDict, Field, ValidationError, model_valida
 from planner.backtest.compare import POLICY_NAMES
 from planner.backtest.owners import strategy_names
 from planner.backtest.scenario import STEP_S, Floats, Prices, Scenario
-from planner.bounded import bounded_json
+from planner.documents.events import MOST_EVENTS, EventSpec
 from planner.documents.format import document_error
 from planner.errors import BadInputError, DocumentError
-from planner.model.queues import MessageQueue, Queue, TopicPartition
-from planner.words import did_you_mean
+from planner.model.queues import Queue
+from planner.model.systems import system_named
+from planner.text.bounded import bounded_json
+from planner.text.words import did_you_mean
 
 COLUMNS = ("second", "topic", "queue", "messages")
 MOST_SCENARIO_BYTES = 1_000_000
@@ -45,7 +48,10 @@ class PricesDocument(_Model):
 
 
 class ScenarioDocument(_Model):
-    """The request of ``planner backtest``: field names and units are fixed."""
+    """The request of ``planner backtest``: field names and units are fixed.
+
+    ``events`` are spelt as in a policy; ``begins_at`` is then the time of the arrivals' second 0, with its zone.
+    """
 
     arrivals: Annotated[str, Field(min_length=1, max_length=4096)]
     interval_s: Annotated[int, Field(ge=1, le=86_400)]
@@ -62,6 +68,23 @@ class ScenarioDocument(_Model):
     every_s: Annotated[float, Field(ge=STEP_S, le=86_400, multiple_of=STEP_S, allow_inf_nan=False)]
     seed: Annotated[int, Field(ge=0, lt=2**63)] = 1
     policies: Annotated[list[str], Field(min_length=1)] = ["planner", "keda", "flink", "optimum"]
+    begins_at: Annotated[str, Field(max_length=40)] | None = None
+    events: Annotated[list[EventSpec], Field(max_length=MOST_EVENTS)] = []
+
+    @model_validator(mode="after")
+    def _times(self) -> Self:
+        if (self.begins_at is None) != (not self.events):
+            raise ValueError("begins_at, the time of second 0, and events: both or none")
+        if self.begins_at is not None:
+            _zoned_time(self.begins_at)
+        if len({event.name for event in self.events}) < len(self.events):
+            raise ValueError("each event with a name of its own")
+        return self
+
+    @property
+    def played_from(self) -> datetime | None:
+        """When the play begins, ``None`` where the scenario does not say."""
+        return None if self.begins_at is None else _zoned_time(self.begins_at) + timedelta(seconds=self.history_s)
 
     @model_validator(mode="after")
     def _limits(self) -> Self:
@@ -88,6 +111,17 @@ class ScenarioDocument(_Model):
         return self
 
 
+def _zoned_time(text: str) -> datetime:
+    """Return the time in UTC. Raises ``ValueError`` for what is no time, has no zone, or lies beyond the calendar."""
+    try:
+        time = datetime.fromisoformat(text)
+        if time.tzinfo is not None and 1970 <= time.year < 9000:
+            return time.astimezone(UTC)
+    except (ValueError, OverflowError):
+        pass
+    raise ValueError(f"begins_at to be a time with its zone such as 2026-11-20T00:00:00Z, found {text!r}")
+
+
 def read_scenario(path: Path) -> tuple[Scenario, tuple[str, ...]]:
     """Return the scenario of a file, and the names of the policies to play.
 
@@ -112,6 +146,8 @@ def read_scenario(path: Path) -> tuple[Scenario, tuple[str, ...]]:
         prices=Prices(document.prices.rebalance_h, document.prices.late_minute_h),
         every_s=document.every_s,
         seed=document.seed,
+        events=tuple(event.event for event in document.events),
+        begins_at=document.played_from,
     )
     return scenario, tuple(document.policies)
 
@@ -270,7 +306,7 @@ class _Reader:
         return [queues[index] for index in order], messages.reshape(intervals, len(queues))
 
     def _named(self, topic: str, number: int) -> Any:
-        return TopicPartition(topic, number) if self._document.system == "kafka" else MessageQueue(topic, "", number)
+        return system_named(self._document.system).make_queue(topic, "", number)
 
     def _check_distinct(self, cells: "np.ndarray[Any, np.dtype[np.int64]]", size: int) -> None:
         duplicate = np.flatnonzero(np.bincount(cells, minlength=size)[cells] > 1)

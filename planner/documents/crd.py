@@ -12,12 +12,13 @@ from typing import Any
 from planner.documents.format import API_GROUP, API_VERSION
 from planner.documents.plan import PLAN
 from planner.documents.policy import KIND as POLICY_KIND
-from planner.documents.policy import PolicySpec
+from planner.documents.policy_spec import PolicySpec
 from planner.documents.policy_status import PolicyStatus
 from planner.documents.status import STATUS
 from planner.documents.structural import Schema, field_at, structural
 from planner.documents.yaml import dump_yaml
 from planner.rollout.plan import LEAST_TTL_S, MOST_TTL_S
+from planner.rollout.steps.sense import MOST_LIMIT_S
 
 CATEGORY = "consumerplanner"
 MOST_STEPS = 1_000
@@ -153,6 +154,11 @@ def policy_resource() -> Resource:
         rules=(
             Rule(
                 ("spec",),
+                "has(self.scaleTargetRef) != has(self.scaleTargetRefs)",
+                "scaleTargetRef, or scaleTargetRefs where several Deployments run the group: exactly one of both",
+            ),
+            Rule(
+                ("spec",),
                 "!has(self.minReplicas) || self.minReplicas <= self.maxReplicas",
                 "minReplicas must be at most maxReplicas",
             ),
@@ -185,6 +191,8 @@ def plan_resource() -> Resource:
     """Return ``ConsumerRolloutPlan``."""
     spec = structural(PLAN.adapter.json_schema(by_alias=True))
     spec["properties"]["steps"]["maxItems"] = MOST_STEPS
+    step = spec["properties"]["steps"]["items"]["properties"]
+    step["timeLimitSeconds"] |= {"minimum": 1, "maximum": MOST_LIMIT_S}
     status = _with_conditions_by_type(structural(STATUS.json_schema(by_alias=True, mode="serialization")))
     return Resource(
         kind=PLAN.kind,
@@ -235,8 +243,12 @@ def plan_resource() -> Resource:
             ),
             Rule(
                 ("spec",),
-                "has(self.migration) || !self.steps.exists(step, has(step.deployment) || has(step.group))",
-                "only a migration may have steps that name a Deployment or a group",
+                # Which groups the same pods serve, and which Deployments are its own, the planner compares: nested
+                # lists would cost too much here.
+                "has(self.migration) || !self.steps.exists(step, (has(step.deployment) && !has(self.targets)) || "
+                "(has(step.group) && !(step.kind == 'awaitSettled' && has(self.others))))",
+                "only a migration may have steps that name a Deployment, beside plans for several targets, or a group, "
+                "beside waits for groups of one pod",
             ),
         ),
     )

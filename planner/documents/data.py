@@ -3,7 +3,7 @@
 import json
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any, Generic, TypeVar
+from typing import Any, Final, Generic, TypeVar
 
 from pydantic import TypeAdapter, ValidationError
 
@@ -15,11 +15,12 @@ from planner.documents.format import (
     digest_of,
     document_error,
 )
-from planner.errors import BadInputError, DocumentError
+from planner.errors import BadInputError, DocumentError, why_unread
 from planner.model.points import MetricHistory
 from planner.model.samples import GroupSample
 from planner.model.snapshot import GroupSnapshot
 from planner.simulation.outcome import CandidateOutcome
+from planner.text.bounded import MOST_BYTES, bounded_json
 from planner.verification.calibration import CalibrationRecord
 
 T = TypeVar("T")
@@ -31,10 +32,12 @@ class DataKind(Generic[T]):
 
     kind: str
     adapter: TypeAdapter[T]
+    most_values: int | None = None
+    """What others may write has a bound, in ``MOST_BYTES`` and in values; what a run makes for itself has none."""
 
     def body(self, value: T) -> Any:
         """Return ``value`` as plain JSON types."""
-        return self.adapter.dump_python(value, mode="json")
+        return _without_news(self.adapter.dump_python(value, mode="json"))
 
     def digest(self, value: T) -> str:
         """Return the digest that names exactly this content."""
@@ -52,7 +55,7 @@ class DataKind(Generic[T]):
     def parse(self, text: bytes | str, where: str) -> T:
         """Return the value in ``text``. Raises ``DocumentError``, ``NewerVersionError`` or ``DigestError``."""
         try:
-            document = check_header(json.loads(text), self.kind, where)
+            document = check_header(self._load(text), self.kind, where)
         except (ValueError, RecursionError) as error:
             _refuse_yaml(text, self.kind, where)
             raise DocumentError(
@@ -61,6 +64,15 @@ class DataKind(Generic[T]):
         body = document.get("body")
         check_digest(body, document.get("digest"), where)
         return self.validate(body, where)
+
+    def load_body(self, text: bytes) -> Any:
+        """Return the plain JSON of a body. Raises ``ValueError`` for what is no JSON, too large or too deep."""
+        return self._load(text)
+
+    def _load(self, text: bytes | str) -> Any:
+        if self.most_values is None:
+            return json.loads(text)
+        return bounded_json(text.encode() if isinstance(text, str) else text, self.most_values)
 
     def claimed_digest(self, path: Path) -> object:
         """Return the digest that a file of this kind states, which ``read`` checks; of bytes, not of what was read."""
@@ -76,32 +88,85 @@ class DataKind(Generic[T]):
     def read(self, path: Path) -> T:
         """Return the value in the file. Raises ``BadInputError`` when it is missing or wrong."""
         try:
-            text = path.read_bytes()
+            text = self._read(path)
         except FileNotFoundError:
             raise BadInputError(f"{self.kind} file {path} does not exist: check the path") from None
         except OSError as error:
-            raise BadInputError(f"{self.kind} file {path} cannot be read: {error}") from error
+            raise BadInputError(f"{self.kind} file {path} cannot be read: {why_unread(error)}") from error
         return self.parse(text, str(path))
+
+    def _read(self, path: Path) -> bytes:
+        """Return the file's bytes, or one more than are read at most, which ``parse`` then refuses."""
+        with path.open("rb") as file:
+            return file.read() if self.most_values is None else file.read(MOST_BYTES + 1)
+
+
+def _without_news(body: Any) -> Any:
+    """Return a body without what earlier releases did not know and it does not use: it then keeps its digest."""
+    for outcome in body if isinstance(body, list) else ():
+        _drop_tails(outcome.get("transition") or {})
+    deployment = body.get("deployment") if isinstance(body, dict) else None
+    for news in ("ordinals", "also_serving", "targets", "scale"):
+        if deployment is not None and not deployment.get(news):
+            deployment.pop(news, None)
+    for pod in (deployment or {}).get("pods") or ():
+        if pod.get("deletion_cost_by", ...) is None:
+            del pod["deletion_cost_by"]
+    if isinstance(body, dict):
+        _drop_unknown(body)
+    return body
+
+
+def _drop_unknown(body: dict[str, Any]) -> None:
+    """Remove what queues, new pods and clients have in later releases alone, where they do not have it."""
+    states = body.get("queues")  # of a calibration record it is a number
+    for holder in (*(states if isinstance(states, list) else ()), body.get("new_pods")):
+        for name in ("racks", "rack", "expected_share"):
+            if isinstance(holder, dict) and holder.get(name, ...) is None:
+                del holder[name]
+    for client in (
+        *_mappings(body.get("setups")),
+        *(member.get("tuning") for member in _mappings(body.get("members"))),
+    ):
+        for name in ("handled_per_s", "cached_messages"):
+            if isinstance(client, dict) and client.get(name, ...) is None:
+                del client[name]
+
+
+def _mappings(listed: object) -> list[dict[str, Any]]:
+    """Return what is a list of objects; under these names calibration records have numbers."""
+    return [entry for entry in listed if isinstance(entry, dict)] if isinstance(listed, list) else []
+
+
+def _drop_tails(transition: dict[str, Any]) -> None:
+    """Remove the tails of figures that have none."""
+    for figure in transition.values():
+        if isinstance(figure, dict) and figure.get("tail", ...) is None:
+            del figure["tail"]
 
 
 def _refuse_yaml(text: bytes | str, kind: str, where: str) -> None:
     """Raise ``DocumentError`` with the document's kind where the text is one of ours in YAML, as plans are."""
     if (text.lstrip()[:1] in (b"{", b"[")) if isinstance(text, bytes) else (text.lstrip()[:1] in ("{", "[")):
         return  # broken JSON: to read it once more as YAML takes half a minute a megabyte
-    from planner.documents.yaml import load_yaml  # noqa: PLC0415  # data files are JSON: only a wrong one needs it
+    from planner.documents.yaml import MOST_PLAN_TEXT, load_yaml  # noqa: PLC0415  # data files are JSON: only a wrong one needs it
 
     try:
-        document = load_yaml(text.decode() if isinstance(text, bytes) else text, where)
+        document = load_yaml(text.decode() if isinstance(text, bytes) else text, where, MOST_PLAN_TEXT)
     except (DocumentError, UnicodeDecodeError):
         return
     if isinstance(document, dict) and "kind" in document:
         check_header(document, kind, where)
 
 
-CALIBRATION: DataKind[CalibrationRecord] = DataKind("CalibrationRecord", TypeAdapter(CalibrationRecord))
+MOST_SAMPLE_VALUES: Final = 2_000_000
+"""Of one look at a group: a queue takes some 10, a member some 20."""
+CALIBRATION: DataKind[CalibrationRecord] = DataKind(
+    "CalibrationRecord", TypeAdapter(CalibrationRecord), MOST_SAMPLE_VALUES
+)
 OUTCOMES: DataKind[tuple[CandidateOutcome, ...]] = DataKind(
     "CandidateOutcomes", TypeAdapter(tuple[CandidateOutcome, ...])
 )
 METRIC_HISTORY: DataKind[MetricHistory] = DataKind("MetricHistory", TypeAdapter(MetricHistory))
-SAMPLE: DataKind[GroupSample] = DataKind("GroupSample", TypeAdapter(GroupSample))
+SAMPLE: DataKind[GroupSample] = DataKind("GroupSample", TypeAdapter(GroupSample), MOST_SAMPLE_VALUES)
 SNAPSHOT: DataKind[GroupSnapshot] = DataKind("GroupSnapshot", TypeAdapter(GroupSnapshot))

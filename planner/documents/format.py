@@ -2,13 +2,14 @@
 
 import hashlib
 import json
+import re
 from collections.abc import Iterator, Mapping, Sequence
-from typing import TYPE_CHECKING, Any, Literal
+from typing import TYPE_CHECKING, Any, Final, Literal
 
 from pydantic import ValidationError
 
 from planner.errors import DigestError, DocumentError, NewerVersionError
-from planner.words import closest, did_you_mean, some
+from planner.text.words import closest, did_you_mean, some
 
 if TYPE_CHECKING:
     from pydantic_core import ErrorDetails
@@ -17,7 +18,19 @@ API_GROUP = "consumerplanner.dev"
 API_VERSION: Literal["consumerplanner.dev/v1alpha1"] = "consumerplanner.dev/v1alpha1"
 DIGEST_PREFIX = "sha256:"
 
-_MIGRATIONS = ("update", "strategy", "rename", "relocate", "cluster", "reset", "expand", "assignor", "consumerProtocol")
+_MIGRATIONS = (
+    "update",
+    "strategy",
+    "subscription",
+    "rename",
+    "relocate",
+    "cluster",
+    "reset",
+    "expand",
+    "shrink",
+    "assignor",
+    "consumerProtocol",
+)
 _KINDS = {("source", "rocketmq"), ("source", "kafka"), *(("migration", kind) for kind in _MIGRATIONS)}
 
 _WORDS = {
@@ -107,6 +120,10 @@ def _made_by(kind: str) -> str:
     return f": {_MAKERS[kind]}" if kind in _MAKERS else ""
 
 
+_PYDANTIC: Final = re.compile(r"^(Value error,|Input should be|\w+ should have) | after validation(?=, not)")
+"""Words of pydantic's that say nothing more than ours around them."""
+
+
 def document_error(
     error: ValidationError, where: str, prefix: tuple[str, ...] = (), schema: Mapping[str, Any] | None = None
 ) -> DocumentError:
@@ -116,14 +133,15 @@ def document_error(
     ``schema``, the document's JSON schema, knows.
     """
     errors = error.errors(include_url=False)
-    first = next((complaint for complaint in errors if complaint["type"] in _UNKNOWN_FIELD), errors[0])
-    meant = _meant(first, errors, schema) if first["type"] in _UNKNOWN_FIELD else None
+    first = next((complaint for complaint in errors if complaint["type"] in UNKNOWN_FIELD), errors[0])
+    meant = _meant(first, errors, schema) if first["type"] in UNKNOWN_FIELD else None
     others = [other for other in errors if other is not first and not _is_missing(other, first, meant)]
     rest = f"; {_others(others, prefix)}" if others else ""
     return DocumentError(f"{where}: {_complaint(first, prefix, meant)}{rest}")
 
 
-_UNKNOWN_FIELD = ("extra_forbidden", "unexpected_keyword_argument")
+UNKNOWN_FIELD = ("extra_forbidden", "unexpected_keyword_argument")
+"""What pydantic calls a field that is not known, in a model and in a dataclass."""
 
 
 def _complaint(first: "ErrorDetails", prefix: tuple[str, ...], meant: str | None) -> str:
@@ -131,7 +149,7 @@ def _complaint(first: "ErrorDetails", prefix: tuple[str, ...], meant: str | None
     field, kind, value = _field((*prefix, *map(str, first["loc"]))), first["type"], first["input"]
     if kind in ("union_tag_invalid", "union_tag_not_found"):
         return _wrong_tag(field, first["ctx"], value)
-    if kind in _UNKNOWN_FIELD:
+    if kind in UNKNOWN_FIELD:
         return f"field {field} is not known: {f'did you mean {meant}?' if meant else 'remove it or correct its name'}"
     if kind in _WORDS:
         return f"field {field} is missing: add it"
@@ -139,7 +157,7 @@ def _complaint(first: "ErrorDetails", prefix: tuple[str, ...], meant: str | None
         return f"field {field}: found {shown(value)}, expected a list: write [{json.dumps(value, ensure_ascii=False)}]"
     if kind == "value_error" and not isinstance(value, str | int | float):
         return f"field {field}: expected {first['msg'].removeprefix('Value error, ')}"
-    expected = first["msg"].removeprefix("Value error, ").removeprefix("Input should be ")
+    expected = _PYDANTIC.sub("", first["msg"])
     return f"field {field}: found {shown(value)}, expected {expected}"
 
 
@@ -163,23 +181,30 @@ def _others(others: "Sequence[ErrorDetails]", prefix: tuple[str, ...]) -> str:
 
 def known_fields(schema: Mapping[str, Any], path: Sequence[str]) -> list[str]:
     """Return the names of the fields that a JSON schema knows at ``path``; of a union, those of all its members."""
-    definitions = schema.get("$defs", {})
-
-    def members(node: Mapping[str, Any]) -> Iterator[Mapping[str, Any]]:
-        if "$ref" in node:
-            node = definitions[node["$ref"].rsplit("/", 1)[-1]]
-        for branch in (*node.get("oneOf", ()), *node.get("anyOf", ()), *node.get("allOf", ())):
-            yield from members(branch)
-        yield node
-
-    nodes = list(members(schema))
+    nodes: Sequence[Mapping[str, Any]] = list(_variants(schema, schema))
     for step in path:
-        below = [node["properties"][step] for node in nodes if step in node.get("properties", {})]
-        if step.isdecimal():
-            below = [node["items"] for node in nodes if "items" in node]
         # The chosen kind of a union stands in the path, too: it is no field, and one stays where one is.
-        nodes = [member for node in below for member in members(node)] or nodes
+        nodes = below(schema, nodes, step) or nodes
     return list(dict.fromkeys(name for node in nodes for name in node.get("properties", {})))
+
+
+def below(schema: Mapping[str, Any], nodes: Sequence[Mapping[str, Any]], step: str) -> list[Mapping[str, Any]]:
+    """Return what a JSON schema knows one step below ``nodes``, unions and references spelled out behind each."""
+    inside = [node["properties"][step] for node in nodes if step in node.get("properties", {})]
+    if not inside and step.isdecimal():
+        inside = [node["items"] for node in nodes if "items" in node]
+    values = [node.get("additionalProperties") for node in nodes]
+    inside = inside or [value for value in values if isinstance(value, Mapping)]
+    return [variant for node in inside for variant in _variants(schema, node)]
+
+
+def _variants(schema: Mapping[str, Any], node: Mapping[str, Any]) -> Iterator[Mapping[str, Any]]:
+    """Yield a node of a JSON schema, and what it refers to or is a union of."""
+    yield node
+    if "$ref" in node:
+        yield from _variants(schema, schema["$defs"][node["$ref"].rsplit("/", 1)[-1]])
+    for branch in (*node.get("oneOf", ()), *node.get("anyOf", ()), *node.get("allOf", ())):
+        yield from _variants(schema, branch)
 
 
 def _wrong_tag(field: str, context: dict[str, Any], value: object) -> str:

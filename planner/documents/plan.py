@@ -19,8 +19,8 @@ from planner.documents.format import (
     shown,
 )
 from planner.documents.spelling import spell_in_camel_case
-from planner.documents.yaml import dump_yaml, load_yaml
-from planner.errors import BadInputError, DocumentError
+from planner.documents.yaml import MOST_PLAN_TEXT, dump_yaml, load_yaml
+from planner.errors import BadInputError, DocumentError, why_unread
 from planner.rollout import plan as plan_types
 from planner.rollout import steps as step_types
 from planner.rollout import template as template_types
@@ -69,6 +69,12 @@ class SpecKind(Generic[T]):
         if "decision" in spec and spec["decision"]["bill"] is None:
             # Decisions without a bill keep the digest that earlier releases gave them.
             del spec["decision"]["bill"]
+        elif "decision" in spec and spec["decision"]["bill"].get("consumerHour", 0.0) is None:
+            # So do those of a policy that states no price in money.
+            del spec["decision"]["bill"]["consumerHour"]
+        if "decision" in spec and spec.get("secondLever", ...) is None:
+            # And those that ask for no more pods.
+            del spec["secondLever"]
         if "steps" in spec:
             # A reader wants to see first what kind of step it is.
             spec["steps"] = [{"kind": step["kind"], **step} for step in spec["steps"]]
@@ -173,8 +179,8 @@ def read_document(path: Path) -> dict[str, Any]:
     except FileNotFoundError:
         raise BadInputError(f"plan file {path} does not exist: check the path") from None
     except (OSError, UnicodeDecodeError) as error:
-        raise BadInputError(f"plan file {path} cannot be read: {error}") from error
-    document = load_yaml(text, str(path))
+        raise BadInputError(f"plan file {path} cannot be read: {why_unread(error)}") from error
+    document = load_yaml(text, str(path), MOST_PLAN_TEXT)
     if not isinstance(document, dict):
         raise DocumentError(f"{path}: found no mapping, expected a {PLAN.kind} or {DECISION.kind} document")
     return document

@@ -20,7 +20,7 @@ from pydantic.alias_generators import to_camel
 import planner.documents.status  # noqa: F401  spells the conditions
 from planner.advice.answer import TOO_FEW, TOO_MANY
 from planner.execution.progress import Condition
-from planner.printable import one_line, without_passwords
+from planner.text.printable import one_line, without_passwords
 
 READY, HOLDING, STALLED = "Ready", "Holding", "Stalled"
 INVALID: Final = "InvalidPolicy"

@@ -5,13 +5,21 @@ of Airflow (``airflow://CONN_ID``), which only Airflow's tasks can read.
 """
 
 from pathlib import Path
-from typing import Annotated, Literal
+from typing import Annotated, Any, Literal
 
 from pydantic import BaseModel, ConfigDict, Field, StrictBool, StrictStr, WithJsonSchema
 from pydantic.alias_generators import to_camel
 
 Name = Annotated[StrictStr, Field(min_length=1)]
-Names = Annotated[tuple[Name, ...], Field(min_length=1)]
+MOST_NAMES = 1_000
+"""Topics or addresses in one field: what names more has another group, or leaves the field out."""
+Names = Annotated[tuple[Name, ...], Field(min_length=1, max_length=MOST_NAMES)]
+MOST_KEYS = 64
+"""Names in a mapping whose names are not ours: labels, a strategy's options, a client's settings."""
+Labels = Annotated[dict[str, str], Field(max_length=MOST_KEYS)]
+Options = Annotated[dict[str, Any], Field(max_length=MOST_KEYS)]
+MOST_PROXIES = 32
+"""One proxy lists the clients of all, so that a few are enough."""
 ConnectionReference = Annotated[StrictStr, Field(pattern=r"^airflow://[A-Za-z0-9_.:-]+$")]
 Secret = Annotated[Path | ConnectionReference, WithJsonSchema({"type": "string", "format": "path"})]
 """Where a secret is: a file, or a connection of Airflow, which is text."""
@@ -41,8 +49,8 @@ class PrometheusSpec(SpecModel):
     """
 
     url: Annotated[StrictStr, Field(pattern=r"^https?://[^\s@]+$")]
-    labels: dict[str, str] = Field(default_factory=dict)
-    matchers: dict[str, str] = Field(default_factory=dict)
+    labels: Labels = Field(default_factory=dict)
+    matchers: Labels = Field(default_factory=dict)
     bearer_token_file: Secret | None = None
     basic_auth_file: Secret | None = None
     ca_file: Path | None = None
@@ -63,7 +71,8 @@ class KubernetesSpec(SpecModel):
 class RocketMQSource(SpecModel):
     """A RocketMQ group: name servers as ``host:port``, cluster, group, its topics if not all.
 
-    ``credentialsFile`` holds ``accessKey`` and ``secretKey``; see docs/connect-rocketmq.md.
+    ``proxies`` are remoting ports of proxies (``host:port``, 8080 unless set), which alone list gRPC clients.
+    ``credentialsFile`` holds ``accessKey`` and ``secretKey``, which proxies get, too; see docs/connect-rocketmq.md.
     """
 
     system: Literal["rocketmq"]
@@ -71,6 +80,7 @@ class RocketMQSource(SpecModel):
     cluster: Name
     group: Name
     topics: Names | None = None
+    proxies: Annotated[tuple[Name, ...], Field(min_length=1, max_length=MOST_PROXIES)] | None = None
     credentials_file: Secret | None = None
     tls: TlsSpec | None = None
     prometheus: PrometheusSpec | None = None

@@ -110,7 +110,7 @@ def _tag(variants: Sequence[Schema]) -> str:
         values = [tuple(variant["properties"][name].get("enum", ())) for variant in variants]
         if all(len(value) == 1 for value in values) and len(set(values)) == len(values):
             return name
-    raise ValueError(f"no field tells the variants apart: {sorted(names)}")
+    raise ValueError(f"no field distinguishes the variants: {sorted(names)}")
 
 
 def _only(variant: Schema, tag: str) -> str:

@@ -5,12 +5,17 @@ from typing import Any, Final
 
 import yaml
 
-from planner.bounded import MOST_DEPTH
 from planner.errors import DocumentError
-from planner.printable import printable
+from planner.text.printable import printable
 
-MOST_TEXT: Final = 1_572_864
-"""Characters of a document: what etcd keeps of one object at most, in bytes."""
+MOST_TEXT: Final = 262_144
+"""Characters of a policy or another document that people write: read within seconds, whatever stands in it."""
+MOST_PLAN_TEXT: Final = 1_048_576
+"""Characters of a plan or decision, which names all consumers and their queues."""
+MOST_BRACKETS: Final = 50_000
+"""Lists and objects within brackets: each costs the parser 60 µs, ten times as much as what stands on a line."""
+MOST_DEPTH: Final = 32
+"""Levels of lists and mappings; the parser looks at all open ones for each word; ours have 10, a Deployment 16."""
 
 _TEXT_TAG: Final = "tag:yaml.org,2002:str"
 
@@ -47,9 +52,11 @@ class _StrictLoader(yaml.SafeLoader):
         known_keys: set[Hashable] = set()
         for key_node, _ in node.value:
             key = self.construct_object(key_node, deep=True)
-            if not isinstance(key, Hashable):
+            if not isinstance(key, str):
+                # JSON has no others, and texts beside others cannot be sorted for a digest.
+                kind = "nothing" if key is None else f"a {type(key).__name__}"
                 raise yaml.constructor.ConstructorError(
-                    None, None, "found a list or mapping as a key, expected a text", key_node.start_mark
+                    None, None, f"found {kind} as a key, expected a text: put it in quotes", key_node.start_mark
                 )
             if key in known_keys:
                 raise yaml.constructor.ConstructorError(None, None, f"key {key!r} occurs twice", key_node.start_mark)
@@ -64,14 +71,13 @@ _StrictLoader.yaml_implicit_resolvers = {
 }
 
 
-def load_yaml(text: str, where: str) -> object:
-    """Return the one document in ``text``.
+def load_yaml(text: str, where: str, most: int = MOST_TEXT) -> object:
+    """Return the one document in ``text`` of at most so many characters.
 
     Raises ``DocumentError`` with the line for broken syntax, a duplicate key, an alias, several documents or none, and
-    for what is larger than an API server would take.
+    for what is larger or deeper than any document of ours.
     """
-    if len(text) > MOST_TEXT:
-        raise DocumentError(f"{where}: found {len(text)} characters, expected at most {MOST_TEXT}: split it")
+    check_length(text, where, most)
     try:
         documents = list(yaml.load_all(text, Loader=_StrictLoader))
     except yaml.MarkedYAMLError as error:
@@ -83,6 +89,14 @@ def load_yaml(text: str, where: str) -> object:
     if len(documents) != 1:
         raise DocumentError(f"{where}: found {len(documents)} YAML documents, expected one: one file, one document")
     return documents[0]
+
+
+def check_length(text: str, where: str, most: int = MOST_TEXT) -> None:
+    """Raise ``DocumentError`` for a text of more than so many characters, or ``MOST_BRACKETS``."""
+    if (brackets := text.count("[") + text.count("{")) > MOST_BRACKETS:
+        raise DocumentError(f"{where}: found {brackets} opening brackets, expected at most {MOST_BRACKETS}: split it")
+    if len(text) > most:
+        raise DocumentError(f"{where}: found {len(text)} characters, expected at most {most}: split it")
 
 
 class _VisibleDumper(yaml.SafeDumper):

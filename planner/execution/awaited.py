@@ -6,22 +6,30 @@ these for the members that really came.
 """
 
 from collections import defaultdict
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from dataclasses import replace
+from itertools import product
+from math import prod
 from typing import Final
 
 from planner.allocation.group import allocate_group
 from planner.allocation.registry import KINDS, NEARBY, find_strategy
+from planner.allocation.rocketmq import MachineRoomNearby
+from planner.allocation.strategy import Strategy
 from planner.errors import BadInputError
 from planner.execution.observation import GroupObservation
 from planner.execution.plan_targets import group_of
 from planner.execution.ports import StoredPlan
-from planner.model.queues import MessageQueue, Queue
+from planner.model.machine_rooms import room_of
+from planner.model.queues import MessageQueue, Queue, message_queues
 from planner.rollout.steps import AwaitSettled
 from planner.snapshot.strategy import STRATEGY_OF_CLASS
 
 _CLIENTS_OWN: Final = frozenset(STRATEGY_OF_CLASS.values())
 """Strategies that the client brings along: members report these by name."""
+
+_MOST_CHOICES: Final = 4_096
+"""In how many ways new members may be in rooms, at most, so that all are compared with what they own."""
 
 
 def as_awaited(stored: StoredPlan, group: GroupObservation) -> GroupObservation:
@@ -59,15 +67,50 @@ def _may_run(strategy: str, names: tuple[str, ...]) -> bool:
 
 def _count_misplaced(step: AwaitSettled, group: GroupObservation) -> int | None:
     members = group.members or ()
-    queues = [queue for queue in group.queues or () if isinstance(queue, MessageQueue)]
+    queues = message_queues(group.queues or ())
     if group.owners is None or len(queues) != len(group.queues or ()):
         return None
     try:
-        strategy = find_strategy(step.strategy, step.options_for(members))
-        expected = _by_queue(allocate_group(strategy, queues, members, group.name).answer())
+        strategies = _strategies(find_strategy(step.strategy, step.options_for(members)), group)
+        # One after the other: all answers at once would be thousands of times the group.
+        answers = (_by_queue(allocate_group(strategy, queues, members, group.name).answer()) for strategy in strategies)
+        return min(
+            (sum(set(owners) != expected[queue] for queue, owners in group.owners) for expected in answers),
+            default=None,
+        )
     except BadInputError:
         return None
-    return sum(set(owners) != expected[queue] for queue, owners in group.owners)
+
+
+def _strategies(strategy: Strategy, group: GroupObservation) -> Iterator[Strategy]:
+    """Yield the strategy, once for every way in which members without a known machine room can be in the known rooms.
+
+    The plan was made for a share of each room, and which one a pod came up in only its node knows: ownership shows it.
+    Where these ways are too many, a member is taken to be in a room that it owns queues of.
+    """
+    if not isinstance(strategy, MachineRoomNearby):
+        yield strategy
+        return
+    table = strategy.client_rooms
+    homeless = [member for member in group.members or () if room_of(table, member) is None]
+    every = sorted({*strategy.broker_rooms.values(), *table.values()})
+    choices = [every for _ in homeless]
+    if len(every) ** len(homeless) > _MOST_CHOICES:
+        owned = _owned_rooms(strategy, group)
+        choices = [sorted(owned[member]) or every for member in homeless]
+    if prod(map(len, choices)) <= _MOST_CHOICES:
+        for rooms in product(*choices):
+            yield replace(strategy, client_rooms={**table, **dict(zip(homeless, rooms, strict=True))})
+
+
+def _owned_rooms(strategy: MachineRoomNearby, group: GroupObservation) -> Mapping[str, set[str]]:
+    """Return the rooms that each member owns queues of."""
+    rooms: dict[str, set[str]] = defaultdict(set)
+    for queue, owners in group.owners or ():
+        room = room_of(strategy.broker_rooms, queue.broker) if queue.broker else None
+        for member in owners:
+            rooms[member] |= {room} if room else set()
+    return rooms
 
 
 def _by_queue(owned: Mapping[str, list[MessageQueue]]) -> dict[Queue, set[str]]:

@@ -10,7 +10,7 @@ from planner.execution.group_drift import fresh_group
 from planner.execution.moves import Move, Perform, Reconcile, Write
 from planner.execution.observation import Claim, DeploymentObservation
 from planner.execution.phases import Phase
-from planner.execution.plan_targets import deployment_of, fewest_ready, is_irreversible
+from planner.execution.plan_targets import deployment_of, fewest_ready, is_irreversible, with_kind
 from planner.execution.progress import Refusal, RolloutStatus, StepProgress
 from planner.execution.scalers import find_scaler, our_claim, set_scaler, state_of_scaler
 from planner.model.deployments import Deployment
@@ -85,8 +85,12 @@ def drop_claim(reconcile: Reconcile) -> Perform | None:
     """Return the effect that gives one claimed Deployment free, ``None`` when none is claimed any more, or can be."""
     for deployment in reconcile.claimed.values():
         if deployment.facts is not None and (DropClaim, deployment.name) not in reconcile.leftovers:
-            return Perform(DropClaim(deployment.name, deployment.facts.resource_version), reconcile.leftovers)
+            return Perform(_drop(deployment.facts), reconcile.leftovers)
     return None
+
+
+def _drop(facts: Deployment) -> DropClaim:
+    return DropClaim(facts.name, facts.resource_version, facts.kind, facts.api_version)
 
 
 def clear_marks(reconcile: Reconcile) -> Perform | None:
@@ -137,10 +141,10 @@ def _undo_count(reconcile: Reconcile, step: StartConsumers | StopConsumers, prog
         return _count_back(reconcile, step, progress, deployment)
     if deployment.facts.replicas != step.from_replicas:
         return reconcile.stuck(
-            f"somebody set Deployment {deployment.name} to {deployment.facts.replicas} replicas, which is left so"
+            f"somebody set {deployment.title} to {deployment.facts.replicas} replicas, which is left so"
         )
     if isinstance(step, StopConsumers) and (deployment.ready is None or deployment.ready < step.from_replicas):
-        why = f"{deployment.ready} of {step.from_replicas} pods of Deployment {deployment.name} are ready again"
+        why = f"{deployment.ready} of {step.from_replicas} pods of {deployment.title} are ready again"
         return _wait_or_stuck(reconcile, step, progress, why)
     return _note_undone(reconcile, progress)
 
@@ -150,10 +154,10 @@ def _ours(reconcile: Reconcile, step: _Undoable, progress: StepProgress) -> Depl
     name = deployment_of(reconcile.plan, step)
     deployment = reconcile.observation.deployment(name)
     if deployment is None:
-        return _wait_or_stuck(reconcile, step, progress, f"Deployment {name} could not be read")
+        return _wait_or_stuck(reconcile, step, progress, f"{with_kind(reconcile.plan, name)} could not be read")
     if (foreign := foreign_change(reconcile)) is not None:
         return reconcile.stuck(foreign)
-    return deployment if deployment.facts is not None else reconcile.stuck(f"Deployment {name} is gone")
+    return deployment if deployment.facts is not None else reconcile.stuck(f"{with_kind(reconcile.plan, name)} is gone")
 
 
 def _has_undone(deployment: DeploymentObservation, progress: StepProgress) -> bool:
@@ -166,18 +170,21 @@ def _count_back(
     progress: StepProgress,
     deployment: DeploymentObservation,
 ) -> Move:
-    assert deployment.facts is not None
+    facts = deployment.facts
+    assert facts is not None
     left, now, floor = (
         ready_after(reconcile, deployment.name, step.from_replicas),
         ready_now(reconcile),
         fewest_ready(reconcile.plan),
     )
     if left is None or now is None:
-        return _wait_or_stuck(reconcile, step, progress, f"the pods of Deployment {deployment.name} could not be read")
+        return _wait_or_stuck(reconcile, step, progress, f"the pods of {deployment.title} could not be read")
     if left < min(floor, now):
         return _wait_or_stuck(reconcile, step, progress, f"only {left} consumers would stay ready, {floor} must")
     claim = Claim(reconcile.key, progress.index, is_undoing=True)
-    return Perform(SetReplicas(deployment.name, step.from_replicas, claim, deployment.facts.resource_version))
+    return Perform(
+        SetReplicas(deployment.name, step.from_replicas, claim, facts.resource_version, facts.kind, facts.api_version)
+    )
 
 
 def _undo_template(reconcile: Reconcile, step: UpdateTemplate, progress: StepProgress) -> Move:
@@ -214,10 +221,10 @@ def _left_over(reconcile: Reconcile, facts: Deployment) -> str | None:
     rolls are there as the first and the last of their lists have no assignor in common (INCONSISTENT_GROUP_PROTOCOL).
     """
     if facts.pods is None:
-        return f"the pods of Deployment {facts.name} could not be read"
+        return f"the pods of {facts.title} could not be read"
     present = sum(not pod.has_finished for pod in facts.pods)
     if present > facts.replicas:
-        return f"{present} pods of Deployment {facts.name} are there, {facts.replicas} are to stay"
+        return f"{present} pods of {facts.title} are there, {facts.replicas} are to stay"
     name = reconcile.plan.group.group
     group = fresh_group(reconcile.observation, name)
     if group is None or group.members is None:

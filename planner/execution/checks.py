@@ -1,6 +1,7 @@
 """Whether a step is done, as far as can be observed: each check is one small function of the reconcile."""
 
 import hashlib
+from collections.abc import Sequence
 from dataclasses import replace
 from datetime import timedelta
 from typing import Final
@@ -8,11 +9,13 @@ from typing import Final
 from planner.execution.group_drift import fresh_group, missing_queues, moved_queues
 from planner.execution.moves import Reconcile
 from planner.execution.observation import DeploymentObservation, GroupObservation
-from planner.execution.plan_targets import deployment_of, group_of, offsets_group
+from planner.execution.plan_targets import basis_of, deployment_of, group_of, offsets_group, with_kind
 from planner.execution.progress import StepProgress
 from planner.execution.scalers import scaler_done
 from planner.execution.states import Finished, Impossible, Missing, State, Unfinished
+from planner.model.snapshot import SHARE
 from planner.rollout.explain import tell_moves
+from planner.rollout.queue_ranges import queues_named
 from planner.rollout.steps import (
     AwaitLag,
     AwaitReady,
@@ -31,7 +34,7 @@ from planner.rollout.steps import (
     StopConsumers,
     UpdateTemplate,
 )
-from planner.words import queues
+from planner.text.words import queues
 
 SETTLED_APART: Final = timedelta(seconds=5)
 """Between the two observations that must find a group settled. A member that does not yet know of another shows in the
@@ -79,7 +82,7 @@ def _state_of_change(
 ) -> State:
     deployment = reconcile.observation.deployment(deployment_of(reconcile.plan, step))
     if deployment is None or deployment.facts is None:
-        return Unfinished(f"Deployment {deployment_of(reconcile.plan, step)} could not be read")
+        return Unfinished(f"{with_kind(reconcile.plan, deployment_of(reconcile.plan, step))} could not be read")
     if isinstance(step, MarkVictims):
         return _state_of_marks(step, deployment)
     if deployment.claim is None or not deployment.claim.has_done(progress.index):
@@ -97,11 +100,11 @@ def _state_of_change(
 
 def _state_of_marks(step: MarkVictims, deployment: DeploymentObservation) -> State:
     if deployment.live_pods is None:
-        return Unfinished(f"the pods of Deployment {deployment.name} could not be read")
+        return Unfinished(f"the pods of {deployment.title} could not be read")
     costs = {pod.name: pod.deletion_cost for pod in deployment.live_pods}
     gone = [name for name in step.pods if name not in costs]
     if gone:
-        return Impossible(f"{', '.join(gone)}, which was to stop, is no longer in Deployment {deployment.name}")
+        return Impossible(f"{', '.join(gone)}, which was to stop, is no longer in {deployment.title}")
     done = all(costs[name] == step.deletion_cost for name in step.pods)
     return Finished(f"{', '.join(step.pods)} will stop first") if done else Missing()
 
@@ -110,10 +113,10 @@ def _state_of_stop(
     reconcile: Reconcile, step: StopConsumers, progress: StepProgress, deployment: DeploymentObservation
 ) -> State:
     if deployment.live_pods is None:
-        return Unfinished(f"the pods of Deployment {deployment.name} could not be read")
+        return Unfinished(f"the pods of {deployment.title} could not be read")
     live = {pod.name for pod in deployment.live_pods}
     if len(live) > step.to_replicas:
-        return Unfinished(f"{len(live)} pods of Deployment {deployment.name} go on, {step.to_replicas} are to stay")
+        return Unfinished(f"{len(live)} pods of {deployment.title} go on, {step.to_replicas} are to stay")
     went = {pod.name for pod in progress.pods_before} - live
     deviation = _deviation(reconcile, progress, deployment.name, went)
     message = f"{', '.join(sorted(went)) or 'no pod'} stopped; {tell_moves(step.forecast, reconcile.plan.group.system)}"
@@ -129,6 +132,9 @@ def _deviation(reconcile: Reconcile, progress: StepProgress, deployment: str, we
         if isinstance(step, MarkVictims) and deployment_of(reconcile.plan, step) == deployment
         for name in step.pods
     } & before
+    step = reconcile.plan.steps[progress.index]
+    if isinstance(step, StopConsumers) and step.stopping is not None:
+        marked = {victim.pod for victim in step.stopping} & before
     if not marked or marked == went:
         return None
     return f"{_names(went - marked)} stopped where {_names(marked - went)} was marked: other queues move than forecast"
@@ -160,14 +166,16 @@ def _state_of_readiness(reconcile: Reconcile, step: AwaitReady) -> State:
     name = deployment_of(reconcile.plan, step)
     deployment = reconcile.observation.deployment(name)
     if deployment is None or deployment.facts is None or deployment.facts.pods is None:
-        return Unfinished(f"the pods of Deployment {name} could not be read")
+        return Unfinished(f"the pods of {with_kind(reconcile.plan, name)} could not be read")
     pods = [pod for pod in deployment.facts.pods if not pod.has_finished]
     ready = sum(pod.is_ready and not pod.is_ending for pod in pods)
     newest = deployment.facts.is_observed and deployment.facts.updated == step.replicas
     if newest and ready == len(pods) == step.replicas:
         return Finished(f"{ready} of {step.replicas} pods are ready")
     old = "" if newest else ", not all of the newest template"
-    return Unfinished(f"{ready} of {step.replicas} pods of Deployment {name} are ready, {len(pods)} are there{old}")
+    return Unfinished(
+        f"{ready} of {step.replicas} pods of {with_kind(reconcile.plan, name)} are ready, {len(pods)} are there{old}"
+    )
 
 
 def _state_of_settling(reconcile: Reconcile, step: AwaitSettled, progress: StepProgress) -> State:
@@ -181,7 +189,8 @@ def _state_of_settling(reconcile: Reconcile, step: AwaitSettled, progress: StepP
     if why is not None:
         return Unfinished(why, _forget(progress))
     fingerprint = _fingerprint(group)
-    if progress.seen != fingerprint or progress.seen_at is None:
+    # Seen at a time to come: the server's clock went back, and its former time may be hours away.
+    if progress.seen != fingerprint or progress.seen_at is None or progress.seen_at > group.at:
         return Unfinished("settled once, to be seen again", replace(progress, seen=fingerprint, seen_at=group.at))
     if group.at - progress.seen_at < SETTLED_APART:
         return Unfinished("settled once, to be seen again")
@@ -204,7 +213,8 @@ def _why_unsettled(step: AwaitSettled, group: GroupObservation) -> str | None:
         return f"group {group.name} is rebalancing"
     doubled = sum(len(owners) != 1 for _, owners in group.owners)
     if group.misplaced or doubled:
-        return f"not every queue of group {group.name} is owned as {group.strategy} says"
+        expected = "read by a member" if group.shares_messages else f"owned as {group.strategy} says"
+        return f"not every queue of group {group.name} is {expected}"
     return None
 
 
@@ -215,14 +225,16 @@ def _fingerprint(group: GroupObservation) -> str:
 
 def _moves_message(reconcile: Reconcile, step: AwaitSettled, group: GroupObservation) -> str:
     if group.shares_messages:
-        return f"all {step.members} members of group {group.name} take messages of every queue"
+        shares = step.share if step.strategy == SHARE else "take messages of every queue"
+        return f"all {step.members} members of group {group.name} {shares}"
     message = f"all {step.members} members of group {group.name} own what {step.strategy} gives them"
-    if group.name != reconcile.plan.group.group or not group.owners:
+    basis = basis_of(reconcile.plan, group.name)
+    if basis is None or not group.owners:
         return message
-    moved = moved_queues(reconcile.plan.forecast.owners_before, group.owners)
-    forecast = tell_moves(reconcile.plan.forecast.moved_queues, reconcile.plan.group.system)
+    moved = moved_queues(basis.forecast.owners_before, group.owners)
+    forecast = tell_moves(basis.forecast.moved_queues, basis.group.system)
     verb = "has" if moved == 1 else "have"
-    noun = queues(moved, reconcile.plan.group.system)
+    noun = queues(moved, basis.group.system)
     return f"{message}; {noun} {verb} another owner than before, forecast: {forecast}"
 
 
@@ -233,8 +245,9 @@ def _state_of_lag(reconcile: Reconcile, step: AwaitLag) -> State:
         return Unfinished(f"the lag of group {name} could not be read")
     if (missing := missing_queues(reconcile, group)) is not None:
         return Unfinished(missing)
+    waiting = group.lag_messages if step.queues is None else _lag_in(group, step.queues)
     limits = [
-        *([("messages", group.lag_messages, step.messages)] if step.messages is not None else []),
+        *([("messages", waiting, step.messages)] if step.messages is not None else []),
         *([("seconds", group.lag_seconds, step.seconds)] if step.seconds is not None else []),
     ]
     known = [(unit, lag, most) for unit, lag, most in limits if lag is not None]
@@ -244,6 +257,14 @@ def _state_of_lag(reconcile: Reconcile, step: AwaitLag) -> State:
         return Finished(" and ".join(f"{lag:.0f} {unit} behind, at most {most} wanted" for unit, lag, most in known))
     bounds = " or ".join(f"{most} {unit}" for unit, _, most in known)
     return Unfinished(f"group {name} is further behind than {bounds}")
+
+
+def _lag_in(group: GroupObservation, entries: Sequence[str]) -> int | None:
+    """Return how many messages wait in these queues, ``None`` where one of them was not read."""
+    lag_by_queue = {str(entry.queue): entry.lag for entry in group.offsets}
+    lags = [lag_by_queue.get(queue) for queue in queues_named(entries)]
+    known = [lag for lag in lags if lag is not None]
+    return sum(known) if len(known) == len(lags) else None
 
 
 def _state_of_offsets(reconcile: Reconcile, step: OffsetStep) -> State:

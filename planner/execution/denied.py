@@ -14,7 +14,7 @@ from planner.execution.engine import decide
 from planner.execution.moves import Move, Perform, Reconcile
 from planner.execution.observation import Observation
 from planner.execution.phases import Phase
-from planner.execution.plan_targets import deployment_of
+from planner.execution.plan_targets import deployment_of, with_kind
 from planner.execution.ports import ConflictError, DeniedError, ImpossibleError, StoredPlan
 from planner.rollout.steps import UpdateTemplate
 
@@ -79,12 +79,13 @@ def _not_tidied(reconcile: Reconcile, effect: Effect, error: ConflictError | Den
 def _words_of_leftover(reconcile: Reconcile, effect: DropClaim | MarkPods) -> str:
     """Return in words what is left behind without the effect."""
     name = effect.deployment
+    named = with_kind(reconcile.plan, name)
     if isinstance(effect, MarkPods):
-        return f"a pod's deletion cost stays on Deployment {name}"
+        return f"a pod's deletion cost stays on {named}"
     updates = (step for step in reconcile.plan.steps if isinstance(step, UpdateTemplate))
     if any(deployment_of(reconcile.plan, step) == name for step in updates):
-        return f"the plan's claim stays on Deployment {name}, and so do the limits of its update"
-    return f"the plan's claim stays on Deployment {name}"
+        return f"the plan's claim stays on {named}, and so do the limits of its update"
+    return f"the plan's claim stays on {named}"
 
 
 def _over_since(reconcile: Reconcile) -> datetime:

@@ -20,11 +20,12 @@ from planner.execution.plan_targets import (
     has_effect,
     offsets_group,
     replicas_after,
+    with_kind,
 )
 from planner.execution.progress import Refusal
 from planner.execution.scalers import autoscaler_drift
 from planner.rollout.bounds import from_the_future, outside_policy
-from planner.rollout.steps import CloneOffsets, MarkVictims, ResetOffsets, StopConsumers, UpdateTemplate
+from planner.rollout.steps import CloneOffsets, MarkVictims, ResetOffsets, StopConsumers, UpdateTemplate, Victim
 
 MAX_SNAPSHOT_AGE: Final = timedelta(hours=1)
 """A plan that is valid for longer must still not rest on an older snapshot: load and members have other times."""
@@ -44,6 +45,7 @@ def before_start(reconcile: Reconcile) -> Drift:
         [
             *_times(reconcile),
             *_policy(reconcile),
+            *_other_policies(reconcile),
             *_deployments(reconcile),
             *_autoscalers(reconcile),
             *_others(reconcile),
@@ -59,9 +61,11 @@ def before_later_effect(reconcile: Reconcile) -> Drift:
     return _sort(
         [
             *_policy(reconcile),
+            *_other_policies(reconcile),
             *_autoscalers(reconcile),
             *_others(reconcile),
             *group_before_later_effect(reconcile),
+            *_busy(reconcile),
             *_lost_marks(reconcile),
         ]
     )
@@ -126,17 +130,30 @@ def _policy(reconcile: Reconcile) -> Differences:
         )
 
 
+def _other_policies(reconcile: Reconcile) -> Differences:
+    """Yield which policies of the other groups are no longer those that the plan was made under."""
+    digests = dict(reconcile.observation.other_digests)
+    for other in reconcile.plan.others or ():
+        digest = digests.get(other.policy)
+        if digest is None:
+            yield f"policy {other.policy} could not be read"
+        elif digest != other.policy_digest:
+            yield Refusal(Code.POLICY_CHANGED, f"policy {other.policy} was changed after the plan was made")
+
+
 def _deployments(reconcile: Reconcile) -> Differences:
     new = created_deployments(reconcile.plan)
     for name in deployments(reconcile.plan):
         deployment = reconcile.observation.deployment(name)
         if deployment is None:
-            yield f"Deployment {name} could not be read"
+            yield f"{with_kind(reconcile.plan, name)} could not be read"
         elif name in new:
             if deployment.facts is not None:
-                yield Refusal(Code.NAME_TAKEN, f"the plan creates Deployment {name}, but there is one already")
+                yield Refusal(
+                    Code.NAME_TAKEN, f"the plan creates {with_kind(reconcile.plan, name)}, but there is one already"
+                )
         elif deployment.facts is None:
-            yield Refusal(Code.DEPLOYMENT_MISSING, f"there is no Deployment {name}")
+            yield Refusal(Code.DEPLOYMENT_MISSING, f"there is no {with_kind(reconcile.plan, name)}")
         else:
             yield from _counts(reconcile, deployment)
 
@@ -147,13 +164,15 @@ def _counts(reconcile: Reconcile, deployment: DeploymentObservation) -> Differen
     if expected is not None and facts.replicas != expected:
         yield Refusal(
             Code.REPLICAS_CHANGED,
-            f"Deployment {deployment.name} has {facts.replicas} replicas, the plan expects {expected}",
+            f"{deployment.title} has {facts.replicas} replicas, the plan expects {expected}",
         )
     yield from _template(reconcile, deployment)
+    if facts.scale is not None and facts.scale.busy is not None:
+        yield facts.scale.busy
     if deployment.ready is None:
-        yield f"the pods of Deployment {deployment.name} could not be read"
+        yield f"the pods of {deployment.title} could not be read"
     elif not facts.is_observed or deployment.ready != facts.replicas:
-        yield f"{deployment.ready} of {facts.replicas} pods of Deployment {deployment.name} are ready"
+        yield f"{deployment.ready} of {facts.replicas} pods of {deployment.title} are ready"
 
 
 def _template(reconcile: Reconcile, deployment: DeploymentObservation) -> Differences:
@@ -163,22 +182,26 @@ def _template(reconcile: Reconcile, deployment: DeploymentObservation) -> Differ
         if isinstance(s, UpdateTemplate) and deployment_of(reconcile.plan, s) == deployment.name
     ]
     if updates and deployment.facts is not None and deployment.facts.is_paused:
-        yield Refusal(
-            Code.ROLLOUT_PAUSED, f"Deployment {deployment.name} is paused: a new template would replace no pod"
-        )
+        yield Refusal(Code.ROLLOUT_PAUSED, f"{deployment.title} is paused: a new template would replace no pod")
     if updates and deployment.revision is None:
-        yield f"the revision of Deployment {deployment.name} could not be read"
+        yield f"the revision of {deployment.title} could not be read"
     elif updates and deployment.revision != updates[0].from_revision:
         yield Refusal(
             Code.REVISION_CHANGED,
-            f"Deployment {deployment.name} is at revision {deployment.revision}, "
-            f"the plan expects {updates[0].from_revision}",
+            f"{deployment.title} is at revision {deployment.revision}, the plan expects {updates[0].from_revision}",
         )
 
 
 def _autoscalers(reconcile: Reconcile) -> Differences:
     for deployment in _existing(reconcile):
         yield from autoscaler_drift(reconcile, deployment)
+
+
+def _busy(reconcile: Reconcile) -> Differences:
+    """Yield what keeps the count of a target of another kind from being changed now, as a canary that has begun."""
+    for deployment in _existing(reconcile):
+        if deployment.facts is not None and deployment.facts.scale is not None and deployment.facts.scale.busy:
+            yield deployment.facts.scale.busy
 
 
 def _others(reconcile: Reconcile) -> Differences:
@@ -201,16 +224,17 @@ def _claims(reconcile: Reconcile, deployment: DeploymentObservation, rivals: Seq
     holder = next((rival for rival in rivals if rival.plan == deployment.claim.plan), None)
     if holder is None or (holder.phase.is_in_progress and _shared_target(reconcile, holder)):
         return  # the claim of a plan that is over binds no other plan; one in progress was named before
-    sentence = f"plan {holder.name} ({holder.phase}) has claimed Deployment {deployment.name}"
+    sentence = f"plan {holder.name} ({holder.phase}) has claimed {deployment.title}"
     yield Refusal(Code.CLAIMED, sentence) if holder.phase.is_in_progress else sentence
 
 
 def _shared_target(reconcile: Reconcile, rival: Rival) -> str | None:
-    ref = reconcile.plan.group
-    if rival.group == (ref.system, ref.cluster, ref.group):
-        return f"group {ref.group}"
+    for basis in reconcile.plan.bases:
+        ref = basis.group
+        if rival.group == (ref.system, ref.cluster, ref.group):
+            return f"group {ref.group}"
     shared = sorted(set(rival.deployments) & set(deployments(reconcile.plan)))
-    return f"Deployment {shared[0]}" if shared else None
+    return with_kind(reconcile.plan, shared[0]) if shared else None
 
 
 def _existing(reconcile: Reconcile) -> list[DeploymentObservation]:
@@ -224,7 +248,26 @@ def _existing(reconcile: Reconcile) -> list[DeploymentObservation]:
 def _victims(reconcile: Reconcile) -> Differences:
     for step in reconcile.plan.steps:
         if isinstance(step, MarkVictims):
-            yield from missing_victims(reconcile, step)
+            yield from missing_victims(reconcile, step, step.victims)
+        elif isinstance(step, StopConsumers) and step.stopping is not None:
+            yield from missing_victims(reconcile, step, step.stopping)
+            yield from _not_highest(reconcile, step, step.stopping)
+
+
+def _not_highest(reconcile: Reconcile, step: StopConsumers, stopping: Sequence[Victim]) -> Differences:
+    """Yield why other pods stop than the step names: a StatefulSet stops its highest numbers, whatever a plan says."""
+    deployment = reconcile.observation.deployment(deployment_of(reconcile.plan, step))
+    facts = deployment.facts if deployment else None
+    if facts is None:
+        return
+    names = {victim.pod for victim in stopping}
+    # As many as the step names: counts alone are an author's, and could be of any size.
+    expected = () if facts.ordinals is None else facts.pod_names(step.from_replicas, step.to_replicas)
+    if names != set(expected):
+        which = ", ".join(expected) or "pods that a ReplicaSet chooses"
+        yield Refusal(
+            Code.VICTIM_MOVED, f"the stop takes {which}, the plan expects {', '.join(sorted(names))}: plan again"
+        )
 
 
 def _lost_marks(reconcile: Reconcile) -> Differences:
@@ -232,12 +275,15 @@ def _lost_marks(reconcile: Reconcile) -> Differences:
     step = reconcile.plan.steps[reconcile.status.step]
     if not isinstance(step, StopConsumers):
         return
+    if step.stopping is not None:
+        yield from missing_victims(reconcile, step, step.stopping)
+        yield from _not_highest(reconcile, step, step.stopping)
     name = deployment_of(reconcile.plan, step)
     for before in reversed(reconcile.plan.steps[: reconcile.status.step]):
         if isinstance(before, StopConsumers) and deployment_of(reconcile.plan, before) == name:
             return  # what was marked before that has stopped
         if isinstance(before, MarkVictims) and deployment_of(reconcile.plan, before) == name:
-            yield from missing_victims(reconcile, before)
+            yield from missing_victims(reconcile, before, before.victims)
 
 
 def _offset_groups(reconcile: Reconcile) -> Differences:

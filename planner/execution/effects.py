@@ -2,12 +2,14 @@
 
 ``resource_version`` is the Deployment's as observed: where it has changed since, the adapter raises ``ConflictError``
 and nothing is done. ``claim`` is written in the same request as the change, so that a crash right after it is
-distinguished from one right before it, and so that a request that comes late finds another version and fails.
+distinguished from one right before it, and so that a request that comes late finds another version and fails. ``kind``
+and ``api_version`` are the target's: those three alone may concern another kind than a Deployment.
 """
 
 from dataclasses import dataclass
 
 from planner.execution.observation import Claim
+from planner.model.deployments import APPS, DEPLOYMENT
 from planner.rollout.plan import RolloutPlan
 from planner.rollout.steps import (
     AutoscalerKind,
@@ -26,6 +28,8 @@ class SetClaim:
     deployment: str
     claim: Claim
     resource_version: str
+    kind: str = DEPLOYMENT
+    api_version: str = APPS
 
 
 @dataclass(frozen=True, slots=True)
@@ -34,6 +38,8 @@ class DropClaim:
 
     deployment: str
     resource_version: str
+    kind: str = DEPLOYMENT
+    api_version: str = APPS
 
 
 @dataclass(frozen=True, slots=True)
@@ -44,6 +50,8 @@ class SetReplicas:
     replicas: int
     claim: Claim
     resource_version: str
+    kind: str = DEPLOYMENT
+    api_version: str = APPS
 
 
 @dataclass(frozen=True, slots=True)

@@ -23,7 +23,7 @@ from planner.execution.progress import Refusal, StepProgress
 from planner.rollout.steps import CheckForecast
 from planner.verification.judge import judge
 from planner.verification.observed_change import ObservedChange
-from planner.verification.verdict import Verdict
+from planner.verification.verdict import OtherVerdict, Verdict
 
 
 def decide(stored: StoredPlan, observation: Observation, now: datetime, leftovers: Leftovers | None = None) -> Move:
@@ -77,7 +77,8 @@ def _claim(reconcile: Reconcile) -> Perform | None:
             or name in created_deployments(reconcile.plan)
         ):
             continue
-        return Perform(SetClaim(name, Claim(reconcile.key), deployment.facts.resource_version))
+        facts, claim = deployment.facts, Claim(reconcile.key)
+        return Perform(SetClaim(name, claim, facts.resource_version, facts.kind, facts.api_version))
     return None
 
 
@@ -123,9 +124,12 @@ def _judge(reconcile: Reconcile) -> Move:
     change, since = reconcile.observation.change, reconcile.status.phase_since or reconcile.now
     limit_s = check.time_limit_seconds if check else 0
     waits = not reconcile.is_to_end and not reconcile.past(since, limit_s)
-    if (change is None or not change.is_complete) and waits:
+    others = dict(reconcile.observation.other_changes)
+    needed = [change, *(others.get(other.group.group) for other in reconcile.plan.others or ())]
+    if waits and not all(each is not None and each.is_complete for each in needed):
         return reconcile.wait("not all of the change was seen yet", since + timedelta(seconds=limit_s))
     verdict = judge(reconcile.plan.forecast, change or ObservedChange(), reconcile.now)
+    verdict = replace(verdict, others=_judge_others(reconcile, others))
     checked = tuple(
         StepProgress(index, step.kind, since, finished_at=reconcile.now, message=f"the forecast is {verdict.fit}")
         for index, step in enumerate(reconcile.plan.steps)
@@ -133,6 +137,13 @@ def _judge(reconcile: Reconcile) -> Move:
     )
     status = replace(reconcile.status, verdict=verdict, steps=(*reconcile.status.steps, *checked), held=None)
     return Write(status, reason="Verified")
+
+
+def _judge_others(reconcile: Reconcile, changes: Mapping[str, ObservedChange]) -> tuple[OtherVerdict, ...] | None:
+    """Return the verdict's part for each other group of the same pods, ``None`` where there is none."""
+    names = [(other.group.group, other.forecast) for other in reconcile.plan.others or ()]
+    parts = ((name, judge(forecast, changes.get(name, ObservedChange()), reconcile.now)) for name, forecast in names)
+    return tuple(OtherVerdict(name, verdict.figures) for name, verdict in parts) or None
 
 
 _MOVES: Final[Mapping[Phase, Callable[[Reconcile], Move]]] = {

@@ -10,6 +10,7 @@ from planner.execution.plan_targets import (
     deployments,
     planned_counts,
     replicas_after,
+    with_kind,
 )
 from planner.execution.scalers import lets_autoscaler_scale
 from planner.rollout.steps import CreateDeployment, DeleteDeployment, UpdateTemplate
@@ -23,12 +24,12 @@ def foreign_undo(reconcile: Reconcile) -> str | None:
     """
     for deployment in _present_deployments(reconcile):
         if deployment.claim is None:
-            return f"somebody took the claim away from Deployment {deployment.name}"
+            return f"somebody took the claim away from {deployment.title}"
         if deployment.claim.plan == reconcile.key and deployment.claim.is_undoing:
-            return f"the steps of Deployment {deployment.name} are being undone already"
+            return f"the steps of {deployment.title} are being undone already"
         is_old = _count(deployment) == replicas_after(reconcile.plan, deployment.name, -1)
         if is_old and _count(deployment) != _by_claim(reconcile, deployment) and not _is_scaled(reconcile, deployment):
-            return f"somebody set Deployment {deployment.name} back to {_count(deployment)} replicas"
+            return f"somebody set {deployment.title} back to {_count(deployment)} replicas"
     return None
 
 
@@ -40,15 +41,15 @@ def foreign_change(reconcile: Reconcile) -> str | None:
     for name in deployments(reconcile.plan):
         deployment = reconcile.observation.deployment(name)
         if deployment is not None and deployment.facts is None and _should_be(reconcile, name):
-            return f"Deployment {name} is gone"
+            return f"{with_kind(reconcile.plan, name)} is gone"
     for deployment in _present_deployments(reconcile):
         if deployment.claim is not None and deployment.claim.plan != reconcile.key:
-            return f"{deployment.claim.plan} has claimed Deployment {deployment.name}"
+            return f"{deployment.claim.plan} has claimed {deployment.title}"
         allowed = {_by_claim(reconcile, deployment), replicas_after(reconcile.plan, deployment.name, -1)}
         if deployment.claim is None:
             allowed = set(planned_counts(reconcile.plan, deployment.name))
         if _count(deployment) not in allowed and not _is_scaled(reconcile, deployment):
-            return f"somebody set Deployment {deployment.name} to {_count(deployment)} replicas, which is left so"
+            return f"somebody set {deployment.title} to {_count(deployment)} replicas, which is left so"
         if (foreign := _foreign_template(reconcile, deployment)) is not None:
             return foreign
     return None
@@ -74,7 +75,7 @@ def _foreign_template(reconcile: Reconcile, deployment: DeploymentObservation) -
     if deployment.revision <= most:
         return None
     return (
-        f"somebody changed the template of Deployment {deployment.name}, which is left so: it is at revision "
+        f"somebody changed the template of {deployment.title}, which is left so: it is at revision "
         f"{deployment.revision}, the plan itself came to {most}"
     )
 
@@ -82,15 +83,26 @@ def _foreign_template(reconcile: Reconcile, deployment: DeploymentObservation) -
 def ready_after(reconcile: Reconcile, deployment: str, replicas: int) -> int | None:
     """Return how many of the plan's consumers stay ready when a Deployment gets so many replicas, at least.
 
-    A ReplicaSet stops pods that are not ready first (``ActivePodsWithRanks``, Kubernetes 1.36). ``None`` is unknown.
+    A ReplicaSet stops pods that are not ready first (``ActivePodsWithRanks``, Kubernetes 1.36), a StatefulSet those of
+    the highest numbers, ready or not; a controller that is not known may stop ready ones alone. ``None`` is unknown.
     """
     total = 0
     for name in deployments(reconcile.plan):
         each = reconcile.observation.deployment(name)
         if each is None or each.ready is None:
             return None
-        total += min(each.ready, replicas) if name == deployment else each.ready
+        total += _ready_after(each, replicas) if name == deployment else each.ready
     return total
+
+
+def _ready_after(deployment: DeploymentObservation, replicas: int) -> int:
+    facts = deployment.facts
+    if facts is not None and not facts.has_known_victims:
+        stopped = max(len(deployment.live_pods or ()) - replicas, 0)
+        return max((deployment.ready or 0) - stopped, 0)
+    if facts is None or facts.ordinals is None:
+        return min(deployment.ready or 0, replicas)
+    return sum(pod.is_ready for pod in deployment.live_pods or () if facts.stays(pod.name, replicas))
 
 
 def ready_now(reconcile: Reconcile) -> int | None:

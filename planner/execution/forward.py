@@ -2,6 +2,7 @@
 
 from dataclasses import replace
 from datetime import datetime, timedelta
+from typing import Final
 
 from planner.execution import drift
 from planner.execution.backward import begin_undo, why_irreversible
@@ -9,10 +10,11 @@ from planner.execution.checks import state_of
 from planner.execution.effects import Create, Delete, Effect, MarkPods, SetReplicas, SetTemplate, offsets_to_set
 from planner.execution.fence import foreign_change, foreign_undo, ready_after
 from planner.execution.group_drift import in_use
+from planner.execution.marks import LostMarks, lost_marks, others_marked
 from planner.execution.moves import Move, Perform, Reconcile, Write
 from planner.execution.observation import Claim, DeploymentObservation
 from planner.execution.phases import Phase
-from planner.execution.plan_targets import deployment_of, fewest_ready, offsets_group
+from planner.execution.plan_targets import deployment_of, fewest_ready, offsets_group, with_kind
 from planner.execution.progress import PodBefore, StepProgress
 from planner.execution.scalers import set_scaler
 from planner.execution.states import Finished, Impossible, Missing, Unfinished
@@ -34,6 +36,9 @@ from planner.rollout.steps import (
 )
 
 _OnDeployment = StartConsumers | StopConsumers | MarkVictims | UpdateTemplate | DeleteDeployment
+REMARK_FOR: Final = timedelta(seconds=15)
+"""For how long pods are marked again whose deletion cost another writer sets: one that goes on would win anyway."""
+
 EffectStep = _OnDeployment | CreateDeployment | SetAutoscaler | OffsetStep
 
 
@@ -46,7 +51,7 @@ def decide_running(reconcile: Reconcile) -> Move:
     index = reconcile.status.step
     rest = reconcile.plan.steps[index:]
     if all(isinstance(step, CheckForecast) for step in rest):
-        return reconcile.enter(Phase.VERIFYING, "all steps are done: the forecast is held against what was seen")
+        return reconcile.enter(Phase.VERIFYING, "all steps are done: the forecast is compared with what was observed")
     if reconcile.status.current is None:
         return _begin(reconcile, index, rest[0])
     return _go_on(reconcile, rest[0], reconcile.status.current)
@@ -164,23 +169,35 @@ def _effect(reconcile: Reconcile, step: Step, progress: StepProgress, since: dat
         )
     for why in (*differences.unknowns, *_not_yet(reconcile, step)):
         return _wait_or_undo(reconcile, step, since, why)
+    if isinstance(step, StopConsumers) and (lost := lost_marks(reconcile, step)) is not None:
+        return _restore_marks(reconcile, step, progress, since, lost)
     if isinstance(step, OffsetStep) and progress.seen is None:
         # Brokers are written to one after the other: only the offsets from before show whether anything is in.
         return reconcile.renew(replace(progress, seen=reconcile.observation.offsets_fingerprint))
     return Perform(_effect_of(reconcile, step, progress.index))
 
 
+def _restore_marks(
+    reconcile: Reconcile, step: StopConsumers, progress: StepProgress, since: datetime, lost: LostMarks
+) -> Move:
+    """Say who gave the pods another deletion cost, then give them the plan's again; whoever goes on is not fought."""
+    if progress.seen_at is None:
+        surprises = (*reconcile.status.surprises, f"{lost.changes}: marked again")
+        noted = reconcile.status.with_step(replace(progress, seen_at=reconcile.now))
+        return Write(replace(noted, surprises=surprises, message=surprises[-1]), reason="MarksLost")
+    if reconcile.now < progress.seen_at + REMARK_FOR:
+        return Perform(lost.effect)
+    return _wait_or_undo(reconcile, step, since, f"{lost.changes}, and does so again: keep it from these pods")
+
+
 def _not_yet(reconcile: Reconcile, step: EffectStep) -> tuple[str, ...]:
     """Return what must be waited for before the effect."""
     match step:
         case StopConsumers():
-            return _too_few(reconcile, step)
+            return (*_too_few(reconcile, step), *others_marked(reconcile, step))
         case UpdateTemplate():
             deployment = _known_deployment(reconcile, deployment_of(reconcile.plan, step))
-            mismatch = (
-                f"Deployment {deployment.name} is at revision {deployment.revision}, "
-                f"the step expects {step.from_revision}"
-            )
+            mismatch = f"{deployment.title} is at revision {deployment.revision}, the step expects {step.from_revision}"
             return () if deployment.revision == step.from_revision else (mismatch,)
         case DeleteDeployment():
             facts = _known_deployment(reconcile, step.deployment).facts
@@ -198,9 +215,9 @@ def _too_few(reconcile: Reconcile, step: StopConsumers) -> tuple[str, ...]:
     deployment = reconcile.observation.deployment(name)
     left = ready_after(reconcile, name, step.to_replicas)
     if deployment is None or deployment.facts is None or deployment.ready is None or left is None:
-        return (f"the pods of Deployment {name} could not be read",)
+        return (f"the pods of {with_kind(reconcile.plan, name)} could not be read",)
     if deployment.ready != step.from_replicas:
-        return (f"{deployment.ready} of {step.from_replicas} pods of Deployment {name} are ready",)
+        return (f"{deployment.ready} of {step.from_replicas} pods of {with_kind(reconcile.plan, name)} are ready",)
     floor = fewest_ready(reconcile.plan)
     return () if left >= floor else (f"only {left} consumers would stay ready, {floor} must",)
 
@@ -226,17 +243,17 @@ def _effect_of(reconcile: Reconcile, step: EffectStep, index: int) -> Effect:
 
 def _effect_on(deployment: DeploymentObservation, step: _OnDeployment, claim: Claim) -> Effect:
     assert deployment.facts is not None
-    version = deployment.facts.resource_version
+    facts, version = deployment.facts, deployment.facts.resource_version
     match step:
         case StartConsumers() | StopConsumers():
-            return SetReplicas(deployment.name, step.to_replicas, claim, version)
+            return SetReplicas(deployment.name, step.to_replicas, claim, version, facts.kind, facts.api_version)
         case UpdateTemplate():
             return SetTemplate(deployment.name, step, claim, version)
         case MarkVictims():
             pods = [pod for pod in deployment.live_pods or () if pod.name in step.pods]
             return MarkPods(deployment.name, tuple((pod.name, pod.uid, step.deletion_cost) for pod in pods))
         case DeleteDeployment():
-            return Delete(deployment.name, deployment.facts.uid, version)
+            return Delete(deployment.name, facts.uid, version)
 
 
 def _known_deployment(reconcile: Reconcile, name: str) -> DeploymentObservation:

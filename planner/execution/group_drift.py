@@ -1,19 +1,31 @@
 """A group against what the plan rests on: its members, queues, strategy and owners."""
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Collection, Iterable, Sequence
 from datetime import timedelta
 from typing import Final
 
 from planner.execution.codes import Code, Differences
 from planner.execution.moves import Reconcile
 from planner.execution.observation import GroupObservation, Observation
-from planner.execution.plan_targets import deployment_of
+from planner.execution.plan_targets import Basis, basis_of, deployment_of, group_of, with_kind
 from planner.execution.progress import Refusal
 from planner.model.queues import Queue
 from planner.rollout.migrations.expand import KIND as EXPAND
-from planner.rollout.plan import OwnedQueues, ranges_of
-from planner.rollout.steps import AwaitSettled, MarkVictims, PauseForPerson
-from planner.words import queue_nouns, queues
+from planner.rollout.migrations.shrink import KIND as SHRINK
+from planner.rollout.migrations.subscription import KIND as SUBSCRIPTION
+from planner.rollout.plan import OwnedQueues
+from planner.rollout.queue_ranges import queues_named
+from planner.rollout.steps import (
+    AwaitLag,
+    AwaitSettled,
+    MarkVictims,
+    PauseForPerson,
+    StartConsumers,
+    StopConsumers,
+    UpdateTemplate,
+    Victim,
+)
+from planner.text.words import queue_nouns, queues
 
 MAX_OBSERVATION_AGE: Final = timedelta(seconds=60)
 """A group that was observed longer ago than this is unknown."""
@@ -21,31 +33,42 @@ _NAMED: Final = 5
 
 
 def group_before_start(reconcile: Reconcile) -> Differences:
-    """Yield all that differs from what the plan rests on."""
-    group = fresh_group(reconcile.observation, reconcile.plan.group.group)
+    """Yield all that differs from what the plan rests on, for every group that its pods serve."""
+    for basis in reconcile.plan.bases:
+        yield from _before_start(reconcile, basis)
+
+
+def _before_start(reconcile: Reconcile, basis: Basis) -> Differences:
+    group = fresh_group(reconcile.observation, basis.group.group)
     if group is None:
-        yield f"group {reconcile.plan.group.group} could not be read"
+        yield f"group {basis.group.group} could not be read"
         return
-    yield from _members(reconcile, group)
-    yield from _queues(reconcile, group)
-    yield from _strategy(group, {reconcile.plan.preconditions.strategy})
-    yield from _rebalance_drift(group, reconcile.plan.group.system)
-    yield from _owners(reconcile, group)
+    yield from _members(basis, group)
+    yield from _queues(basis, group)
+    if not basis.preconditions.members:
+        return  # nobody owns a queue or reports a strategy
+    yield from _strategy(group, {basis.preconditions.strategy})
+    yield from _rebalance_drift(group, basis.group.system)
+    yield from _owners(basis, group)
     yield from _pods_drift(reconcile, group)
 
 
 def group_before_later_effect(reconcile: Reconcile) -> Differences:
     """Yield what no longer fits before a later step. Members change with every step; an empty group has no strategy."""
-    group = fresh_group(reconcile.observation, reconcile.plan.group.group)
+    for basis in reconcile.plan.bases:
+        yield from _before_later_effect(reconcile, basis)
+
+
+def _before_later_effect(reconcile: Reconcile, basis: Basis) -> Differences:
+    group = fresh_group(reconcile.observation, basis.group.group)
     if group is None or group.members is None:
-        yield f"group {reconcile.plan.group.group} could not be read"
+        yield f"group {basis.group.group} could not be read"
         return
-    yield from _queues(reconcile, group, _has_asked_for_more(reconcile))
+    yield from _queues(basis, group, _may_have_more(reconcile), _may_be_gone(reconcile, basis, group))
     if group.members:
-        strategies = {
-            s.strategy for s in reconcile.plan.steps if isinstance(s, AwaitSettled) and s.group in (None, group.name)
-        }
-        yield from _strategy(group, {reconcile.plan.preconditions.strategy, *strategies})
+        waits = (step for step in reconcile.plan.steps if isinstance(step, AwaitSettled))
+        strategies = {step.strategy for step in waits if group_of(reconcile.plan, step) == group.name}
+        yield from _strategy(group, {basis.preconditions.strategy, *strategies})
 
 
 def fresh_group(observation: Observation, name: str) -> GroupObservation | None:
@@ -54,11 +77,11 @@ def fresh_group(observation: Observation, name: str) -> GroupObservation | None:
     return group if group is not None and abs(observation.at - group.at) <= MAX_OBSERVATION_AGE else None
 
 
-def _members(reconcile: Reconcile, group: GroupObservation) -> Differences:
+def _members(basis: Basis, group: GroupObservation) -> Differences:
     if group.members is None:
         yield f"the members of group {group.name} could not be read"
         return
-    before, now = set(reconcile.plan.preconditions.members), set(group.members)
+    before, now = set(basis.preconditions.members), set(group.members)
     if before != now:
         changes = [
             *([f"{_join_some(before - now)} left"] if before - now else []),
@@ -67,24 +90,53 @@ def _members(reconcile: Reconcile, group: GroupObservation) -> Differences:
         yield Refusal(Code.MEMBERS_CHANGED, f"group {group.name} has other members than planned: {', '.join(changes)}")
 
 
-def _has_asked_for_more(reconcile: Reconcile) -> bool:
-    """True once the plan has asked a person to give a topic more queues."""
+def _may_have_more(reconcile: Reconcile) -> bool:
+    """True once the plan has asked a person to give a topic more queues, or lets members come with other topics."""
     begun = (reconcile.plan.steps[progress.index] for progress in reconcile.status.steps)
-    return reconcile.plan.migration == EXPAND and any(isinstance(step, PauseForPerson) for step in begun)
+    asked = reconcile.plan.migration == EXPAND and any(isinstance(step, PauseForPerson) for step in begun)
+    return asked or _has_resubscribed(reconcile)
 
 
-def _queues(reconcile: Reconcile, group: GroupObservation, may_have_more: bool = False) -> Differences:
+def _has_resubscribed(reconcile: Reconcile) -> bool:
+    """True once the plan has let members start that may subscribe to other topics."""
+    begun = (reconcile.plan.steps[progress.index] for progress in reconcile.status.steps)
+    return reconcile.plan.migration == SUBSCRIPTION and any(
+        isinstance(step, UpdateTemplate | StartConsumers) for step in begun
+    )
+
+
+def _may_be_gone(reconcile: Reconcile, basis: Basis, group: GroupObservation) -> set[str]:
+    """Return the queues that the plan has asked a person to take away: what waited in them is worked off by then.
+
+    Of a group that has come with other topics, all queues of the topics that it has none of any more.
+    """
+    if _has_resubscribed(reconcile):
+        topics = {queue.topic for queue in group.queues or ()}
+        planned = _owner_by_queue(basis.forecast.owners_before)
+        return {queue for queue in planned if queue.partition("/")[0] not in topics}
+    if reconcile.plan.migration != SHRINK:
+        return set()
+    last = max((progress.index for progress in reconcile.status.steps), default=0)
+    done = (step for step in reconcile.plan.steps[:last] if isinstance(step, AwaitLag))
+    return {queue for step in done for queue in queues_named(step.queues or ())}
+
+
+def _queues(
+    basis: Basis, group: GroupObservation, may_have_more: bool = False, may_be_gone: Collection[str] = ()
+) -> Differences:
     if group.queues is None:
         yield f"the routes of group {group.name} could not be read"
         return
-    planned, now = set(_owner_by_queue(reconcile.plan.forecast.owners_before)), {str(queue) for queue in group.queues}
-    system = reconcile.plan.group.system
-    has_more = len(group.queues) > reconcile.plan.preconditions.queues
-    if len(group.queues) != reconcile.plan.preconditions.queues and not (has_more and may_have_more):
+    planned, now = set(_owner_by_queue(basis.forecast.owners_before)), {str(queue) for queue in group.queues}
+    gone = set(may_be_gone) - now
+    planned -= gone
+    system, expected = basis.group.system, basis.preconditions.queues - len(gone)
+    has_more = len(group.queues) > expected
+    if len(group.queues) != expected and not (has_more and may_have_more):
         yield Refusal(
             Code.QUEUES_CHANGED,
             f"group {group.name} has {queues(len(group.queues), system)}, "
-            f"the plan expects {reconcile.plan.preconditions.queues}{_difference(planned, now)}",
+            f"the plan expects {expected}{_difference(planned, now)}",
         )
     elif planned - now:
         yield Refusal(
@@ -98,13 +150,15 @@ def missing_queues(reconcile: Reconcile, group: GroupObservation) -> str | None:
 
     A RocketMQ name server forgets a broker that dies at once, so that its queues are in no route until it is back.
     """
-    if group.name != reconcile.plan.group.group or group.queues is None:
+    basis = basis_of(reconcile.plan, group.name)
+    if basis is None or group.queues is None:
         return None
-    gone = set(_owner_by_queue(reconcile.plan.forecast.owners_before)) - {str(queue) for queue in group.queues}
+    present = {str(queue) for queue in group.queues}
+    gone = set(_owner_by_queue(basis.forecast.owners_before)) - present - _may_be_gone(reconcile, basis, group)
     if not gone:
         return None
     verb = "is" if len(gone) == 1 else "are"
-    subject = f"{queues(len(gone), reconcile.plan.group.system)} of group {group.name}"
+    subject = f"{queues(len(gone), basis.group.system)} of group {group.name}"
     return f"{subject} {verb} in no route: {_join_some(gone)}: is their broker up?"
 
 
@@ -137,47 +191,51 @@ def _rebalance_drift(group: GroupObservation, system: str) -> Differences:
         yield Refusal(Code.NOT_SETTLED, f"{subject} {verb} not owned as {group.strategy} says")
 
 
-def _owners(reconcile: Reconcile, group: GroupObservation) -> Differences:
+def _owners(basis: Basis, group: GroupObservation) -> Differences:
     if group.owners is None:
         return
     now = {str(queue): owners for queue, owners in group.owners}
-    planned = _owner_by_queue(reconcile.plan.forecast.owners_before)
+    planned = _owner_by_queue(basis.forecast.owners_before)
     moved = [
         f"{queue} from {owner} to {' and '.join(now.get(queue, ())) or 'nobody'}"
         for queue, owner in sorted(planned.items())
         if now.get(queue, ()) != (owner,)
     ]
     if moved:
-        noun = queues(len(moved), reconcile.plan.group.system)
+        noun = queues(len(moved), basis.group.system)
         yield Refusal(Code.OWNERS_CHANGED, f"{noun} of group {group.name} changed owner since: {_join_some(moved)}")
 
 
 def _pods_drift(reconcile: Reconcile, group: GroupObservation) -> Differences:
-    deployment = reconcile.observation.deployment(reconcile.plan.deployment)
-    if not group.pods or deployment is None or deployment.facts is None or deployment.facts.pods is None:
+    observed = [reconcile.observation.deployment(name) for name in reconcile.plan.replicas_before]
+    known = [each.facts.pods for each in observed if each is not None and each.facts and each.facts.pods is not None]
+    if not group.pods or len(known) < len(observed):
         return
-    own = {pod.name for pod in deployment.facts.pods}
+    own = {pod.name for pods in known for pod in pods}
     others = {pod for _, pod in group.pods}
     if not own & others:
         yield Refusal(
             Code.SERVES_OTHER_GROUP,
-            f"no member of group {group.name} runs in Deployment {deployment.name}; they run in {_join_some(others)}",
+            f"no member of group {group.name} runs in {reconcile.plan.target}; they run in {_join_some(others)}",
         )
 
 
-def missing_victims(reconcile: Reconcile, step: MarkVictims) -> Differences:
-    """Yield why the pods that are to go cannot be marked: gone, or running other members than the plan says."""
+def missing_victims(reconcile: Reconcile, step: MarkVictims | StopConsumers, victims: Sequence[Victim]) -> Differences:
+    """Yield why the pods that are to go cannot be stopped: gone, or running other members than the plan says."""
     name = deployment_of(reconcile.plan, step)
     deployment = reconcile.observation.deployment(name)
     if deployment is None or deployment.live_pods is None:
-        yield f"the pods of Deployment {name} could not be read"
+        yield f"the pods of {with_kind(reconcile.plan, name)} could not be read"
         return
     live = {pod.name for pod in deployment.live_pods}
     group = fresh_group(reconcile.observation, reconcile.plan.group.group)
     pods = dict(group.pods) if group else {}
-    for victim in step.victims:
+    for victim in victims:
         if victim.pod not in live:
-            yield Refusal(Code.VICTIM_GONE, f"pod {victim.pod}, which is to stop, is no longer in Deployment {name}")
+            yield Refusal(
+                Code.VICTIM_GONE,
+                f"pod {victim.pod}, which is to stop, is no longer in {with_kind(reconcile.plan, name)}",
+            )
         for member in victim.members:
             if pods.get(member, victim.pod) != victim.pod:
                 yield Refusal(
@@ -204,12 +262,7 @@ def _owner_by_queue(owned: Sequence[OwnedQueues]) -> dict[str, str]:
     """Return queue as text -> owner, out of the plan's ranges: ``orders/broker-a/0-3,6`` is five queues."""
     owner_by_queue: dict[str, str] = {}
     for entry in owned:
-        for text in entry.queues:
-            head, ranges = ranges_of(text)
-            for first, last in ranges:
-                owner_by_queue.update(
-                    dict.fromkeys((f"{head}/{number}" for number in range(first, last + 1)), entry.consumer)
-                )
+        owner_by_queue.update(dict.fromkeys(queues_named(entry.queues), entry.consumer))
     return owner_by_queue
 
 

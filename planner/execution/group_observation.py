@@ -5,12 +5,11 @@ from typing import Final
 from planner.errors import BadInputError
 from planner.execution.observation import GroupObservation
 from planner.inference.rocketmq import class_strategy
-from planner.model.membership import Member
 from planner.model.queues import Queue
 from planner.model.samples import GroupSample
 from planner.model.snapshot import GroupSnapshot
-from planner.simulation.candidates import unsettled_queues
-from planner.simulation.sharing import shares_messages
+from planner.simulation.candidates import shares_messages, unsettled_queues
+from planner.simulation.group_model import group_model
 from planner.snapshot.unlisted import unlisted_consumption
 
 _QUIET: Final = ("Stable", "Empty", "Dead")
@@ -49,6 +48,7 @@ def observe_group(sample: GroupSample, snapshot: GroupSnapshot) -> GroupObservat
         capacity=snapshot.consumer_capacity,
         reported_strategies=_reported_strategies(sample),
         shares_messages=shares,
+        busiest_fraction=group_model(snapshot).busiest_fraction(len(members)) if shares and members else None,
     )
 
 
@@ -66,7 +66,7 @@ def _count_misplaced(snapshot: GroupSnapshot) -> int | None:
 
 
 def _reported_strategies(sample: GroupSample) -> tuple[str, ...]:
-    tunings = [member.tuning for member in sample.members if isinstance(member, Member) and member.tuning]
+    tunings = [member.tuning for member in sample.members if member.tuning]
     return tuple(sorted({class_strategy(tuning.strategy_class) for tuning in tunings if tuning.strategy_class}))
 
 

@@ -85,7 +85,7 @@ class Reconcile:
         approval = self.status.approval
         if approval is not None and approval.digest == self.stored.digest:
             return None
-        return "the plan was changed while it was carried out, so that nobody can tell its way back"
+        return "the plan was changed while it was carried out, so that its way back is unknown"
 
     @property
     def surprises(self) -> tuple[str, ...]:

@@ -5,7 +5,7 @@ from datetime import datetime
 from typing import Final
 
 from planner.execution.phases import Phase
-from planner.model.deployments import Deployment, Pod
+from planner.model.deployments import DEPLOYMENT, Deployment, Pod
 from planner.model.queues import Queue
 from planner.model.samples import QueueOffsets
 from planner.model.snapshot import Capacity
@@ -64,6 +64,11 @@ class DeploymentObservation:
     revision: int | None = None
 
     @property
+    def title(self) -> str:
+        """Its kind and name: ``Deployment orders``."""
+        return f"{DEPLOYMENT} {self.name}" if self.facts is None else self.facts.title
+
+    @property
     def live_pods(self) -> tuple[Pod, ...] | None:
         """Its pods that neither ended nor are about to; ``None`` where they could not be read."""
         if self.facts is None:
@@ -86,7 +91,8 @@ class GroupObservation:
     does. ``lag_messages`` and ``lag_seconds`` are over all queues; the latter is the longest that the oldest message
     can have waited. ``reported_strategies`` are those that the members say they run: the planner's names, or the Java
     class of a user's own. ``pods`` is member -> pod, where that is known. ``offsets`` are those of the ``queues``,
-    ``capacity`` says what one consumer can do.
+    ``capacity`` says what one consumer can do. ``shares_messages``: no queue has an owner, and one member may get
+    ``busiest_fraction`` of all that comes then, ``None`` where each gets the same.
     """
 
     name: str
@@ -105,6 +111,7 @@ class GroupObservation:
     capacity: Capacity | None = None
     reported_strategies: tuple[str, ...] = ()
     shares_messages: bool = False
+    busiest_fraction: float | None = None
 
     @property
     def is_calm(self) -> bool:
@@ -131,7 +138,8 @@ class Observation:
     ``deployments`` are those that the plan names and that could be asked for, ``groups`` likewise. ``rivals`` are the
     other plans. ``offsets_set`` says, while a step sets offsets, whether they are its target, and
     ``offsets_fingerprint`` is a fingerprint of what they are. ``policy_digest`` and ``bounds`` are the policy's of now.
-    ``change`` is what is known of the change itself so far.
+    ``change`` is what is known of the change itself so far. ``other_changes`` are those of the other groups that the
+    same pods serve, by group, as far as known; ``other_digests`` are the digests of their policies of now, by policy.
     """
 
     at: datetime
@@ -143,6 +151,8 @@ class Observation:
     policy_digest: str | None = None
     bounds: PolicyBounds | None = None
     change: ObservedChange | None = None
+    other_changes: tuple[tuple[str, ObservedChange], ...] = ()
+    other_digests: tuple[tuple[str, str], ...] = ()
     problems: tuple[str, ...] = ()
 
     def deployment(self, name: str) -> DeploymentObservation | None:

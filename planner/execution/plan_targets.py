@@ -2,7 +2,8 @@
 
 from collections.abc import Iterator
 
-from planner.rollout.plan import RolloutPlan
+from planner.model.deployments import APPS, DEPLOYMENT
+from planner.rollout.plan import OtherGroup, RolloutPlan
 from planner.rollout.steps import (
     AwaitLag,
     AwaitReady,
@@ -25,14 +26,38 @@ DeploymentStep = (
 )
 
 
+Basis = RolloutPlan | OtherGroup
+"""What a plan rests on and expects for one group: the plan itself for its own."""
+
+
 def deployment_of(plan: RolloutPlan, step: DeploymentStep) -> str:
     """Return the name of the Deployment that a step is about."""
     return step.deployment or plan.deployment
 
 
+def kind_of(plan: RolloutPlan, deployment: str) -> str:
+    """Return the kind of one of the plan's targets: only its own may be another than a Deployment."""
+    return plan.kind_of_target if deployment == plan.deployment else DEPLOYMENT
+
+
+def api_version_of(plan: RolloutPlan, deployment: str) -> str:
+    """Return the API version of the kind of one of the plan's targets."""
+    return plan.api_version_of_target if deployment == plan.deployment else APPS
+
+
+def with_kind(plan: RolloutPlan, deployment: str) -> str:
+    """Return one of the plan's targets in words: ``Deployment orders``."""
+    return f"{kind_of(plan, deployment)} {deployment}"
+
+
 def group_of(plan: RolloutPlan, step: AwaitSettled | AwaitLag) -> str:
     """Return the name of the group that a step is about."""
     return step.group or plan.group.group
+
+
+def basis_of(plan: RolloutPlan, group: str) -> Basis | None:
+    """Return what the plan rests on and expects for a group, ``None`` for one that its pods do not serve yet."""
+    return next((basis for basis in plan.bases if basis.group.group == group), None)
 
 
 def has_effect(step: Step) -> bool:
@@ -63,12 +88,13 @@ def created_deployments(plan: RolloutPlan) -> frozenset[str]:
 def deployments(plan: RolloutPlan) -> tuple[str, ...]:
     """Return the names of all Deployments that the plan touches, its own first."""
     names = [deployment_of(plan, step) for step in plan.steps if isinstance(step, DeploymentStep)]
-    return tuple(dict.fromkeys([plan.deployment, *names]))
+    return tuple(dict.fromkeys([*plan.replicas_before, *names]))
 
 
 def groups(plan: RolloutPlan) -> tuple[str, ...]:
     """Return the names of all groups that the plan observes, its own first."""
-    return tuple(dict.fromkeys([plan.group.group, *_groups_of_steps(plan)]))
+    named = (basis.group.group for basis in plan.bases)
+    return tuple(dict.fromkeys([*named, *_groups_of_steps(plan)]))
 
 
 def is_left(plan: RolloutPlan) -> bool:
@@ -122,8 +148,8 @@ def _unavailable(plan: RolloutPlan, last: int) -> int:
 
 
 def _count_before(plan: RolloutPlan, deployment: str) -> int | None:
-    if deployment == plan.deployment:
-        return plan.preconditions.replicas
+    if deployment in plan.replicas_before:
+        return plan.replicas_before[deployment]
     own_steps = (s for s in plan.steps if isinstance(s, DeploymentStep) and deployment_of(plan, s) == deployment)
     first = next((step for step in own_steps if not isinstance(step, MarkVictims)), None)
     match first:

@@ -89,7 +89,7 @@ class PlanStore(Protocol):
         """Write the status, unless the plan has changed since it was read: then ``ConflictError``."""
 
     def add_finalizer(self, name: str) -> None:
-        """Put the finalizer in, so that a deletion waits until the plan is at an end."""
+        """Put the finalizer in, so that a deletion waits until the plan is at an end; one that is over gets none."""
 
     def remove_finalizer(self, stored: StoredPlan) -> None:
         """Take the finalizer away, so that a deleted plan really goes; nothing to do where there is none.

@@ -40,8 +40,8 @@ class StepProgress:
     ``index`` counts the plan's steps from 0. ``paused_s`` seconds since ``started_at`` count for no time limit.
     ``pods_before`` are the pods that it may stop or that it marks, as they were when it began.
     ``seen`` and ``seen_at`` are of the first of two observations that must agree; where offsets are to be set, ``seen``
-    is their fingerprint from before. ``undo_since`` is when its undo began. ``message`` says what was observed, against
-    the forecast where there is one.
+    is their fingerprint from before; of a stop ``seen_at`` is when marks were found to be lost. ``undo_since`` is when
+    its undo began. ``message`` says what was observed, against the forecast where there is one.
     """
 
     index: int

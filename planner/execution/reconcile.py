@@ -14,8 +14,9 @@ from enum import StrEnum
 from planner.errors import OutOfReachError
 from planner.execution.denied import decide_denied
 from planner.execution.engine import decide
+from planner.execution.late import take_back_late
 from planner.execution.lease import holder_name, is_free, lease_name, may_act, needs_renewal
-from planner.execution.moves import Done, Perform, Wait, Write
+from planner.execution.moves import Done, Perform, Reconcile, Wait, Write
 from planner.execution.observation import Observation
 from planner.execution.phases import Phase
 from planner.execution.ports import Cluster, ConflictError, DeniedError, Events, Lease, Leases, PlanStore, StoredPlan
@@ -77,11 +78,26 @@ def run_reconcile(ports: Ports, name: str, executor: str) -> ReconcileResult:
 
 
 def _finish(ports: Ports, stored: StoredPlan, executor: str) -> ReconcileResult:
-    """Give the group free and let a deleted plan go: nothing else is left to do."""
-    _release(ports, stored, executor)
+    """Give the group free and let a deleted plan go; take back what came late where another executor ended it."""
+    if not _release(ports, stored, executor) and (late := _take_back_late(ports, stored)) is not None:
+        return late
     if stored.requests.is_deleted:
         ports.plans.remove_finalizer(stored)
     return ReconcileResult(Outcome.DONE, stored.status.message)
+
+
+def _take_back_late(ports: Ports, stored: StoredPlan) -> ReconcileResult | None:
+    """Take one thing back that a request of ours left after the plan's end; ``None`` once nothing is, or can be."""
+    now = ports.clock()
+    late = take_back_late(Reconcile(stored, ports.cluster.observe(stored, now), now))
+    if late is None:
+        return None
+    try:
+        ports.cluster.perform(late.effect)
+    except DeniedError as error:
+        log.warning("a late effect stays", extra={"plan": stored.name, "error": str(error)})
+        return None
+    return ReconcileResult(Outcome.MOVED, "took back an effect that came after the plan's end")
 
 
 def _drive(ports: Ports, stored: StoredPlan, executor: str) -> ReconcileResult:
@@ -157,8 +173,11 @@ def _write(ports: Ports, stored: StoredPlan, status: RolloutStatus, reason: str 
         ports.events.record(stored, reason, noted.held or noted.message)
 
 
-def _release(ports: Ports, stored: StoredPlan, executor: str) -> None:
+def _release(ports: Ports, stored: StoredPlan, executor: str) -> bool:
+    """Give the group's lease back and return whether it was ours."""
     name = lease_name(stored.plan.group)
     lease = ports.leases.read(name)
-    if lease is not None and lease.holder == holder_name(executor, stored.key):
+    is_ours = lease is not None and lease.holder == holder_name(executor, stored.key)
+    if is_ours:
         ports.leases.write(name, lease, None, ports.clock())
+    return is_ours

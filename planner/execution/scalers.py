@@ -17,7 +17,7 @@ def find_scaler(reconcile: Reconcile, step: SetAutoscaler) -> Autoscaler | str |
     """Return the step's autoscaler, ``None`` when there is none, or in a sentence that it could not be read."""
     deployment = reconcile.observation.deployment(reconcile.plan.deployment)
     if deployment is None or deployment.facts is None or deployment.facts.autoscalers is None:
-        return f"the autoscalers of Deployment {reconcile.plan.deployment} could not be read"
+        return f"the autoscalers of {reconcile.plan.target} could not be read"
     return next((scaler for scaler in deployment.facts.autoscalers if str(scaler) == step.named), None)
 
 
@@ -69,7 +69,7 @@ def autoscaler_drift(reconcile: Reconcile, deployment: DeploymentObservation) ->
     assert deployment.facts is not None
     scalers = deployment.facts.autoscalers
     if scalers is None:
-        yield f"whether an autoscaler owns Deployment {deployment.name} could not be read"
+        yield f"whether an autoscaler owns {deployment.title} could not be read"
     ours = _ours(reconcile) if deployment.name == reconcile.plan.deployment else None
     for scaler in scalers or ():
         if ours is None or str(scaler) != ours[0].named:
@@ -94,9 +94,7 @@ def _foreign(
         return
     counts = planned_counts(reconcile.plan, deployment.name) - {None}
     if not all(scaler.leaves(count) for count in counts if count is not None):
-        yield Refusal(
-            Code.AUTOSCALED, f"{scaler} sets the replicas of Deployment {deployment.name}: it would undo the plan"
-        )
+        yield Refusal(Code.AUTOSCALED, f"{scaler} sets the replicas of {deployment.title}: it would undo the plan")
 
 
 def _ours(reconcile: Reconcile) -> tuple[SetAutoscaler, AutoscalerState] | None:

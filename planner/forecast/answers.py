@@ -1,74 +1,50 @@
-"""Answers of ``planner forecast``, whatever the system: one document in, one document out."""
+"""Forecasts, whatever the system: one request in, its trials out."""
 
-from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
-from typing import Any
+from collections.abc import Mapping
+from importlib import import_module
+from typing import Any, ClassVar, Final, Protocol
 
-from planner.allocation import fields
-from planner.errors import PlannerError
-from planner.forecast.trials import Document, Totals, Trials
+from planner.forecast.trials import Totals, Trials
 
-SYSTEMS = ("rocketmq", "kafka")
+SYSTEMS: Final[Mapping[str, str]] = {"rocketmq": "planner.forecast.rocketmq", "kafka": "planner.forecast.kafka"}
+"""The room of each system, which has a ``Forecaster``. It is loaded when asked for: each takes some 50 ms to start."""
 
 
-@dataclass(frozen=True, slots=True)
-class Forecasts:
-    """One answer a request, in order; a request that is wrong has ``{"error": …}`` in its place."""
+class ForecastRequest(Protocol):
+    """What the requests of all systems have: each room has a frozen dataclass of its own."""
 
-    documents: Sequence[Document]
+    system: ClassVar[str]
 
     @property
-    def refused(self) -> list[tuple[int, str]]:
-        """Return index and error of every request that was not answered."""
-        return [(index, document["error"]) for index, document in enumerate(self.documents) if "error" in document]
+    def trials(self) -> int:
+        """How many trials are run."""
+
+    @property
+    def seed(self) -> int:
+        """What their random numbers follow from."""
 
 
-def run_trials(request: object) -> Trials:
-    """Return the trials of one request; raise ``BadInputError`` naming field, found and expected."""
-    # Only the system that is asked for is loaded: the other one takes some 50 ms of a command's start.
-    document = _checked(request)
-    if document["system"] == "kafka":
-        from planner.forecast.kafka import forecast_kafka
+class Forecaster(Protocol):
+    """What a system's room offers."""
 
-        return forecast_kafka(document)
-    from planner.forecast.rocketmq import forecast_rocketmq
+    def run_trials(self, request: Any) -> Trials:
+        """Return the trials of one of its requests; raise ``BadInputError`` where they would not fit into memory."""
 
-    return forecast_rocketmq(document)
+    def run_totals(self, request: Any) -> Totals:
+        """Return the totals of one request, equal to those of ``run_trials``, sooner where work can be spared."""
 
 
-def run_totals(request: object) -> Totals:
+def run_trials(request: ForecastRequest) -> Trials:
+    """Return the trials of one request; raise ``BadInputError`` where they would not fit into memory."""
+    return _forecaster(request).run_trials(request)
+
+
+def run_totals(request: ForecastRequest) -> Totals:
     """Return the totals of one request, equal to those of ``run_trials``, sooner where its system can spare work."""
-    document = _checked(request)
-    if document["system"] == "kafka":
-        return run_trials(document).totals()
-    from planner.forecast.rocketmq import total_rocketmq
-
-    return total_rocketmq(document)
+    return _forecaster(request).run_totals(request)
 
 
-def _checked(request: object) -> Mapping[str, Any]:
-    """Return the request as a mapping whose system is known."""
-    document = fields.mapping(request, "request", "an object with system, group, queues, clients and a change")
-    if "system" not in document:
-        raise fields.missing("system", f"one of {', '.join(SYSTEMS)}")
-    system = document["system"]
-    if not isinstance(system, str) or system not in SYSTEMS:
-        raise fields.refusal("system", system, f"one of {', '.join(SYSTEMS)}")
-    return document
-
-
-def forecast(request: object) -> Document:
-    """Return the answer to one request; raise ``BadInputError`` naming field, found and expected."""
-    return run_trials(request).document()
-
-
-def forecast_all(requests: Sequence[object]) -> Forecasts:
-    """Return one answer a request; one that is wrong keeps no other from its answer."""
-    return Forecasts([_forecast_or_error(index, request) for index, request in enumerate(requests)])
-
-
-def _forecast_or_error(index: int, request: object) -> Document:
-    try:
-        return forecast(request)
-    except PlannerError as error:
-        return {"error": f"request {index}: {error}"}
+def _forecaster(request: ForecastRequest) -> Forecaster:
+    room: Any = import_module(SYSTEMS[request.system])
+    forecaster: Forecaster = room
+    return forecaster

@@ -1,6 +1,6 @@
 """Forecasts as people read them: intervals in words, and causes of pauses and duplicates by the simulation's keys."""
 
-from planner.words import duration, number
+from planner.text.words import duration, number
 
 SECONDS_ALONE_S = 59.5
 """What is shorter reads in seconds alone."""
@@ -16,7 +16,8 @@ CAUSES = {
     "lock_renewal": "a locked queue is consumed only after the next lock renewal (clients 4.9.0 to 4.9.4)",
     "first_pull": "the client waits 500 ms before it pulls a new queue",
     "version_race": "the first pull overtakes the heartbeat that carries its subscription version, and is retried",
-    "lost_heartbeat": "the heartbeat that tells brokers what a new client owns is dropped, and they refuse its pulls",
+    "lost_heartbeat": "the heartbeat that reports to brokers what a new client owns is dropped, and they refuse its "
+    "pulls",
     "pull": "reading the offset and the first pull take their time",
     "head_of_line": "the new owner works off what it had cached before",
     "in_flight": "calls are running when the queue changes hands, so their messages are not counted",

@@ -78,7 +78,10 @@ def _by_gaps(queue: QueueProgress, work: MemberWork, peers: Sequence[float]) -> 
 
 
 def blocked_queues(works: Iterable[MemberWork]) -> tuple[Queue, ...]:
-    """Return the queues that surely stand blocked, sorted; those never committed are left out."""
+    """Return the queues that stand blocked, sorted; those never committed are left out.
+
+    Surely, or suspected for ``SURE_S``: what a member would long be done with at the pace of its peers.
+    """
     all_of_them = tuple(works)
     return tuple(
         sorted(
@@ -87,9 +90,13 @@ def blocked_queues(works: Iterable[MemberWork]) -> tuple[Queue, ...]:
             for queue in work.queues
             if not queue.never_committed
             and queue.standing_s >= STALLS_S
-            and verdict_on(queue, work, peers_of(work, all_of_them))[0] is Verdict.BLOCKED
+            and _is_blocked(verdict_on(queue, work, peers_of(work, all_of_them))[0], queue)
         )
     )
+
+
+def _is_blocked(verdict: Verdict, queue: QueueProgress) -> bool:
+    return verdict is Verdict.BLOCKED or (verdict is Verdict.SUSPECT and queue.standing_s >= SURE_S)
 
 
 def peers_of(work: MemberWork, works: Iterable[MemberWork]) -> list[float]:

@@ -26,7 +26,7 @@ def queue_intervals(samples: Iterable[GroupSample], sample_every_s: float) -> tu
     ordered = sorted({sample.at: sample for sample in samples}.values(), key=lambda sample: sample.at)
     timed_offsets: dict[Queue, list[TimedOffsets]] = {}
     for sample in ordered:
-        owners = sample.owners
+        owners = sample.consumers
         for offsets in sample.offsets:
             timed_offsets.setdefault(offsets.queue, []).append((sample.at, offsets, owners.get(offsets.queue, ())))
     return tuple(

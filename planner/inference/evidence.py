@@ -1,7 +1,8 @@
 """What ownership adds to a snapshot's word about the strategy: its parameters, a confirmation, or a contradiction."""
 
-from collections.abc import Sequence
-from dataclasses import replace
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, replace
+from typing import Final
 
 from planner.allocation.registry import runnable_strategy
 from planner.inference.even_strategies import HASH
@@ -25,8 +26,10 @@ def with_evidence(
     ``strategy_source`` then carries the evidence. A strategy that nobody names is filled in when exactly one without
     parameters explains everything; parameters are, when they alone do. A statement that ownership contradicts, and a
     number of virtual nodes that is known not to be the default and not known itself, leave the strategy unknown. While
-    ownership changes it says nothing, and the snapshot stays as it is.
+    ownership changes it says nothing, and the snapshot stays as it is. In a share group nobody owns anything.
     """
+    if newest.kafka is not None and newest.kafka.is_share:
+        return snapshot
     if not is_at_rest(newest, intervals):
         return snapshot
     inferred = infer_newest(newest)
@@ -43,9 +46,7 @@ def with_evidence(
 
 def infer_newest(newest: GroupSample) -> Inference:
     """Return what one sample shows of the group's strategy."""
-    if newest.system == "kafka":
-        return infer_assignor([partition_observation_of(newest)])
-    return infer([observation_of(newest)])
+    return _SYSTEMS[newest.system].infer(newest)
 
 
 def is_at_rest(newest: GroupSample, intervals: Sequence[QueueInterval]) -> bool:
@@ -62,14 +63,9 @@ def _checked_against_ownership(
     snapshot: GroupSnapshot, newest: GroupSample, inferred: Inference, stated: str
 ) -> GroupSnapshot:
     """Return the snapshot without its strategy when ownership speaks against the policy's."""
-    strategy = runnable_strategy(stated, snapshot.strategy_options) if newest.system == "rocketmq" else None
     if snapshot.strategy is None:
         return snapshot
-    if strategy is None:
-        wrong = contradiction(stated, inferred)
-    else:
-        reason = misplaced(strategy, [observation_of(newest)])
-        wrong = None if reason is None else f"the policy states {stated}, but {reason}"
+    wrong = _SYSTEMS[newest.system].check_stated(snapshot, newest, inferred, stated)
     if wrong is not None:
         return replace(snapshot, strategy=None, strategy_options={}, strategy_source=wrong)
     return snapshot
@@ -101,3 +97,38 @@ def _with_parameters(snapshot: GroupSnapshot, best: Explanation, source: str) ->
         source = f"{source}: state the number in spec.strategyOptions"
         return replace(snapshot, strategy=None, strategy_source=source)
     return replace(snapshot, strategy_source=source)
+
+
+@dataclass(frozen=True, slots=True)
+class _System:
+    """What one system's ownership shows: the strategies that explain a sample, and what speaks against a stated one."""
+
+    infer: Callable[[GroupSample], Inference]
+    check_stated: Callable[[GroupSnapshot, GroupSample, Inference, str], str | None]
+
+
+def _infer_rocketmq(newest: GroupSample) -> Inference:
+    return infer([observation_of(newest)])
+
+
+def _infer_kafka(newest: GroupSample) -> Inference:
+    return infer_assignor([partition_observation_of(newest)])
+
+
+def _check_rocketmq(snapshot: GroupSnapshot, newest: GroupSample, inferred: Inference, stated: str) -> str | None:
+    """Where the strategy can be run with the policy's parameters, its owners are compared one by one."""
+    strategy = runnable_strategy(stated, snapshot.strategy_options)
+    if strategy is None:
+        return contradiction(stated, inferred)
+    reason = misplaced(strategy, [observation_of(newest)])
+    return None if reason is None else f"the policy states {stated}, but {reason}"
+
+
+def _check_kafka(_: GroupSnapshot, __: GroupSample, inferred: Inference, stated: str) -> str | None:
+    return contradiction(stated, inferred)
+
+
+_SYSTEMS: Final[Mapping[str, _System]] = {
+    "rocketmq": _System(_infer_rocketmq, _check_rocketmq),
+    "kafka": _System(_infer_kafka, _check_kafka),
+}

@@ -7,12 +7,12 @@ sticky ones and the server's ``uniform`` go by what members owned before: owners
 from collections import Counter
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
-from typing import Any
 
-from planner.allocation.kafka import ASSIGNORS, assign
+from planner.allocation.kafka import ASSIGNORS, Member, Request, assign
+from planner.allocation.kafka.group import NO_GENERATION
 from planner.errors import BadInputError
 from planner.inference.explanation import Evidence, Explanation, Freedom, Inference, MemberExplanation, Refuted
-from planner.model.membership import KafkaMember
+from planner.model.membership import KafkaMember, kafka_members
 from planner.model.queues import TopicPartition
 from planner.model.samples import GroupSample, KafkaGroup
 from planner.snapshot.strategy import observed_assignor
@@ -63,8 +63,7 @@ def partition_observation_of(sample: GroupSample) -> PartitionObservation:
     for route in routes:
         racks[route.partition.topic].append(route.racks)
     known = {topic: lists for topic, lists in racks.items() if any(any(names) for names in lists)}
-    members = tuple(member for member in sample.members if isinstance(member, KafkaMember))
-    return PartitionObservation(dict(counts), members, sample.kafka, known)
+    return PartitionObservation(dict(counts), kafka_members(sample.members), sample.kafka, known)
 
 
 def infer_assignor(observations: Sequence[PartitionObservation]) -> Inference:
@@ -209,22 +208,19 @@ def _kept(after: Assigned, before: Assigned) -> int:
 def _assigned(name: str, observation: PartitionObservation, claims: Assigned) -> Assigned:
     """Return what the assignor answers for the members, who own ``claims`` before."""
     topics = observation.subscriptions
-    members: list[dict[str, Any]] = [
-        {
-            "id": each.member_id,
-            "instance_id": each.instance_id,
-            "rack": each.rack,
-            "topics": list(topics[each.member_id]),
-            "owned": [
-                (p.topic, p.partition) for p in sorted(claims.get(each.member_id, ())) if _exists(p, observation)
-            ],
-            "generation": 1 if each.member_id in claims else None,
-        }
+    members = tuple(
+        Member(
+            each.member_id,
+            frozenset(topics[each.member_id]),
+            each.instance_id,
+            each.rack or "",
+            tuple((p.topic, p.partition) for p in sorted(claims.get(each.member_id, ())) if _exists(p, observation)),
+            1 if each.member_id in claims else NO_GENERATION,
+        )
         for each in observation.members
-    ]
-    options = {"partition_racks": {topic: [list(each) for each in lists] for topic, lists in observation.racks.items()}}
-    request = {"strategy": name, "partitions": dict(observation.partitions), "members": members, "options": options}
-    assignments = assign(request)["assignments"]
+    )
+    racks = {topic: tuple(frozenset(each) - {""} for each in lists) for topic, lists in observation.racks.items()}
+    assignments = assign(Request(name, observation.partitions, members, racks))["assignments"]
     return {
         member: frozenset(TopicPartition(*each) for each in partitions) for member, partitions in assignments.items()
     }

@@ -11,8 +11,8 @@ from numpy.typing import NDArray
 from planner.allocation.ordering import java_sorted, sorted_queues, topic_slices
 from planner.allocation.rocketmq.pop import WHOLE_BROKER
 from planner.allocation.strategy import first_slots
-from planner.model.membership import Member
-from planner.model.queues import MessageQueue
+from planner.model.membership import Member, rocketmq_members
+from planner.model.queues import MessageQueue, message_queues
 from planner.model.samples import GroupSample
 
 BoolArray = NDArray[np.bool_]
@@ -36,8 +36,8 @@ class Observation:
 
 def observation_of(sample: GroupSample) -> Observation:
     """Return what the sample of a RocketMQ group says of routes and ownership."""
-    queues = tuple(queue for queue in sample.routes.read_queues if isinstance(queue, MessageQueue))
-    return Observation(queues, tuple(member for member in sample.members if isinstance(member, Member)))
+    queues = message_queues(sample.routes.read_queues)
+    return Observation(queues, rocketmq_members(sample.members))
 
 
 def settled_observations(samples: Iterable[GroupSample], most: int) -> tuple[Observation, ...]:

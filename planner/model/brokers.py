@@ -23,7 +23,9 @@ class GroupSettings:
 
     ``retry_max_times`` is how often a failed message comes again before it is a dead letter, ``retry_queues`` how many
     queues the group's ``%RETRY%`` topic has there. ``notifies_changes`` is False where members learn of others only at
-    their own tick (20 s). Without ``can_consume`` the broker hands out nothing.
+    their own tick (20 s). Without ``can_consume`` the broker hands out nothing. ``in_order`` is
+    ``consumeMessageOrderly``: gRPC clients then get a queue's messages one after the other (FIFO); remoting clients do
+    not go by it. ``None`` in older samples.
     """
 
     can_consume: bool
@@ -31,6 +33,7 @@ class GroupSettings:
     notifies_changes: bool
     retry_queues: int
     retry_max_times: int
+    in_order: bool | None = None
 
 
 @dataclass(frozen=True, slots=True)

@@ -40,6 +40,10 @@ class QueueInterval:
     lag_s_is_least: bool = False
     moved_from: tuple[str, ...] = ()
 
+    def __post_init__(self) -> None:
+        if not self.seconds > 0:
+            raise ValueError(f"an interval of {self.queue} to be longer than {self.seconds} s")
+
     @property
     def broker_reset(self) -> bool:
         """True when the broker's offset went back."""

@@ -1,6 +1,8 @@
 """Units of ownership: a RocketMQ message queue, a Kafka topic partition."""
 
-from dataclasses import dataclass
+from collections.abc import Iterable
+from dataclasses import dataclass, replace
+from typing import ClassVar
 
 RETRY_PREFIX = "%RETRY%"
 
@@ -11,6 +13,8 @@ class MessageQueue:
 
     Names compare as text, so ``broker-10`` comes before ``broker-2``.
     """
+
+    noun: ClassVar[str] = "queue"
 
     topic: str
     broker: str
@@ -31,6 +35,10 @@ class MessageQueue:
         """The queue's number at its place."""
         return self.queue_id
 
+    def sibling(self, number: int) -> "MessageQueue":
+        """Return the queue of that number at the same place."""
+        return replace(self, queue_id=number)
+
     def __str__(self) -> str:
         return f"{self.topic}/{self.broker}/{self.queue_id}"
 
@@ -39,8 +47,15 @@ class MessageQueue:
 class TopicPartition:
     """One Kafka partition; ordered by topic, then partition number."""
 
+    noun: ClassVar[str] = "partition"
+
     topic: str
     partition: int
+
+    @property
+    def broker(self) -> None:
+        """No broker: a partition is the same one wherever its leader is."""
+        return
 
     @property
     def is_retry(self) -> bool:
@@ -57,9 +72,23 @@ class TopicPartition:
         """The partition's number at its place."""
         return self.partition
 
+    def sibling(self, number: int) -> "TopicPartition":
+        """Return the partition of that number of the same topic."""
+        return replace(self, partition=number)
+
     def __str__(self) -> str:
         return f"{self.topic}/{self.partition}"
 
 
 Queue = MessageQueue | TopicPartition
 """What a group's members share among themselves; all queues of one group are of one kind."""
+
+
+def message_queues(queues: Iterable[Queue]) -> tuple[MessageQueue, ...]:
+    """Return RocketMQ's among the queues, in their order: what its strategies allocate."""
+    return tuple(queue for queue in queues if isinstance(queue, MessageQueue))
+
+
+def topic_partitions(queues: Iterable[Queue]) -> tuple[TopicPartition, ...]:
+    """Return Kafka's among the queues, in their order: what its assignors assign."""
+    return tuple(queue for queue in queues if isinstance(queue, TopicPartition))

@@ -1,5 +1,6 @@
 """Routes: which brokers hold which queues of a topic, as the name server reports it."""
 
+from collections.abc import Iterable
 from dataclasses import dataclass
 from typing import Final
 
@@ -9,6 +10,9 @@ PERMISSION_WRITE = 2
 PERMISSION_READ = 4
 MAX_QUEUES: Final = 65_536
 """Most queues of a topic on one broker that we believe in; a server that claims more would have us list billions."""
+
+MAX_GROUP_QUEUES: Final = 200_000
+"""Most queues of all topics of one group; a route of 17 KB could otherwise have us list millions."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -60,6 +64,11 @@ class TopicRoute:
         )
 
 
+def count_read_queues(routes: Iterable[TopicRoute]) -> int:
+    """Return how many queues the routes state, readable or not, without listing them."""
+    return sum(broker_queues.read_queues for route in routes for broker_queues in route.brokers)
+
+
 @dataclass(frozen=True, slots=True)
 class BrokerAddress:
     """Where one broker listens: its master's address, or a slave's when no master is there."""
@@ -88,12 +97,18 @@ class PartitionRoute:
 class RouteTable:
     """All topics of one group with their routes (topics in name order), and the brokers' addresses.
 
-    RocketMQ has ``topics``, Kafka ``partitions`` (sorted).
+    RocketMQ has ``topics``, Kafka ``partitions`` (sorted). Raises ``ValueError`` for topics of more than
+    ``MAX_GROUP_QUEUES`` queues.
     """
 
     topics: tuple[TopicRoute, ...] = ()
     brokers: tuple[BrokerAddress, ...] = ()
     partitions: tuple[PartitionRoute, ...] = ()
+
+    def __post_init__(self) -> None:
+        """Refuse counts in few letters that stand for millions of queues."""
+        if (queues := count_read_queues(self.topics)) > MAX_GROUP_QUEUES:
+            raise ValueError(f"{queues} queues of {len(self.topics)} topics, expected {MAX_GROUP_QUEUES} at most")
 
     @property
     def read_queues(self) -> tuple[Queue, ...]:

@@ -8,6 +8,7 @@ from planner.model.deployments import Deployment
 from planner.model.membership import BrokerMembers, GroupMember, UnlistedActivity
 from planner.model.queues import Queue
 from planner.model.routes import RouteTable
+from planner.model.times import check_time
 
 
 @dataclass(frozen=True, slots=True)
@@ -41,9 +42,9 @@ class QueueOffsets:
 class KafkaGroup:
     """What a Kafka coordinator reports of the group as a whole.
 
-    ``state`` as the broker names it (``Stable``, ``PreparingRebalance``, ``Empty``, ...), ``protocol`` is ``classic``
-    or ``consumer`` (KIP-848), ``assignor`` the one that was agreed on, ``epoch`` the group's generation or epoch
-    where it can be had, ``coordinator`` a broker id.
+    ``state`` as the broker names it (``Stable``, ``PreparingRebalance``, ``Empty``, ...), ``protocol`` is ``classic``,
+    ``consumer`` (KIP-848) or ``share`` (KIP-932), ``assignor`` the one that was agreed on, ``epoch`` the group's
+    generation or epoch where it can be had, ``coordinator`` a broker id.
     """
 
     state: str
@@ -51,6 +52,11 @@ class KafkaGroup:
     assignor: str | None
     epoch: int | None = None
     coordinator: int | None = None
+
+    @property
+    def is_share(self) -> bool:
+        """True for a share group, whose members share the records of a partition."""
+        return self.protocol == "share"
 
 
 @dataclass(frozen=True, slots=True)
@@ -60,13 +66,15 @@ class RocketMQGroup:
     ``consume_types`` are ``CONSUME_PASSIVELY`` (push), ``CONSUME_ACTIVELY`` (pull) or ``CONSUME_POP``;
     ``message_models`` ``CLUSTERING`` or ``BROADCASTING``. Both are empty while nobody is connected. ``brokers`` are in
     name order. ``unlisted`` says what brokers know of consumers that they do not list; ``None`` in older samples, and
-    where the listed members explain everything.
+    where the listed members explain everything. ``proxies`` has the members that each proxy of the policy lists, with
+    its address for ``broker``; empty where the policy names none.
     """
 
     consume_types: tuple[str, ...] = ()
     message_models: tuple[str, ...] = ()
     brokers: tuple[BrokerState, ...] = ()
     unlisted: UnlistedActivity | None = None
+    proxies: tuple[BrokerMembers, ...] = ()
 
 
 @dataclass(frozen=True, slots=True)
@@ -97,8 +105,17 @@ class GroupSample:
     rocketmq: RocketMQGroup | None = None
 
     def __post_init__(self) -> None:
-        if self.at.tzinfo is None:
-            raise ValueError(f"sample of group {self.group} carries a time without zone: {self.at.isoformat()}")
+        check_time(f"sample of group {self.group}", self.at)
+
+    @property
+    def data_queues(self) -> tuple[Queue, ...]:
+        """The queues that members read, without those of the group's retry topic."""
+        return tuple(queue for queue in self.routes.read_queues if not queue.is_retry)
+
+    @property
+    def unlisted_activity(self) -> UnlistedActivity | None:
+        """What brokers know of consumers that they do not list; ``None`` where the listed ones explain everything."""
+        return self.rocketmq.unlisted if self.rocketmq else None
 
     @property
     def owners(self) -> dict[Queue, tuple[str, ...]]:
@@ -108,3 +125,12 @@ class GroupSample:
             for queue in member.owned or ():
                 owners[queue] = (*owners.get(queue, ()), member.identity)
         return owners
+
+    @property
+    def consumers(self) -> dict[Queue, tuple[str, ...]]:
+        """The members that read each queue: its owners, and every gRPC client, as these take messages of all queues."""
+        shared_by = tuple(member.identity for member in self.members if member.is_grpc)
+        if not shared_by:
+            return self.owners
+        owners = self.owners
+        return owners | {queue: (*owners.get(queue, ()), *shared_by) for queue in self.data_queues}

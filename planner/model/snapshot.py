@@ -7,6 +7,7 @@ from typing import Any
 from planner.model.deployments import Deployment
 from planner.model.membership import KafkaMember
 from planner.model.queues import Queue
+from planner.model.times import check_time
 
 
 @dataclass(frozen=True, slots=True)
@@ -15,7 +16,10 @@ class QueueState:
 
     ``arrival_rate`` is the mean over the window, ``upper_arrival_rate`` the recent upper rate (the policy's
     percentile over the window's intervals). Offsets and lag are ``None`` where no broker reported them. ``owner`` is
-    the client that says it owns the queue; ``None`` when none does or the members did not answer.
+    the client that says it owns the queue; ``None`` when none does or the members did not answer. ``expected_share`` is
+    the part of the group's arrivals (0 to 1) that is expected to come into this queue next; unknown is ``None``.
+    ``racks`` are those of a Kafka partition's replicas, sorted; ``None`` where no member has a rack, so that nobody
+    asks, or they are unknown.
     """
 
     queue: Queue
@@ -26,6 +30,8 @@ class QueueState:
     upper_arrival_rate: float | None
     consumption_rate: float | None
     owner: str | None
+    expected_share: float | None = None
+    racks: tuple[str, ...] | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -119,6 +125,8 @@ class ClientSetup:
 
     ``version`` is its release (``5.5.0``), ``call_s`` the mean seconds of one listener call in its last minute, topics
     weighted by their rates; ``None`` while it consumes nothing. ``settings`` are its properties by its own names.
+    ``handled_per_s`` are the messages per second of that minute whose calls ``call_s`` is the time of, and
+    ``cached_messages`` those that it has fetched and not yet consumed; ``None`` where it reports nothing.
     """
 
     client: str
@@ -128,6 +136,8 @@ class ClientSetup:
     threads: int | None
     call_s: float | None
     settings: tuple[tuple[str, str], ...] = ()
+    handled_per_s: float | None = None
+    cached_messages: int | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -143,6 +153,37 @@ class KafkaTiming:
     record_s: float | None = None
     commits_on_revoke: bool = False
     settings: tuple[tuple[str, bool | int | str], ...] = ()
+
+
+LEAST_IDS_PERCENTILE, DEFAULT_IDS_PERCENTILE = 50.0, 90.0
+
+
+@dataclass(frozen=True, slots=True)
+class NewPods:
+    """What the policy states of pods that a plan is to start; ``None`` and nothing where it does not say.
+
+    ``room`` is their machine room (RocketMQ), ``topics`` and ``rack`` are those of their members (Kafka), ``pod_cidr``
+    is the network that their addresses come from. Of all client ids that they may have, decisions go by the outcome at
+    ``ids_percentile`` (50 to 100) of the busiest load.
+    """
+
+    room: str | None = None
+    topics: tuple[str, ...] = ()
+    pod_cidr: str | None = None
+    ids_percentile: float = DEFAULT_IDS_PERCENTILE
+    rack: str | None = None
+
+
+NO_STATEMENT = NewPods()
+
+STANDS_S = 300.0
+"""No batch takes longer (``max.poll.interval.ms``, Kafka 4): a queue without a commit for so long stands still."""
+
+POP = "POP"
+"""The strategy of a group of gRPC clients: none allocates queues, brokers hand messages to whichever member asks."""
+
+SHARE = "share"
+"""The strategy of a Kafka share group under its only built-in assignor, ``simple`` (KIP-932)."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -162,8 +203,11 @@ class GroupSnapshot:
     ``unlisted_consumers`` says in a sentence why ``clients`` are not all, or none, and the others unknown: consumption
     shows that no listed member explains, or clients of a RocketMQ proxy would not be listed. ``None``: ``clients`` are
     all.
-    ``shared_queues`` counts the data queues that several members own at once: all of them in a group that pops.
+    ``shared_queues`` counts the data queues that several members own at once: all of them in a group that pops, and in
+    a share group.
     ``blocked_queues`` are those whose member hangs or passes them over, as far as its other work shows it.
+    ``rewound_queues`` are those whose commits went back in the window, by more than a move takes them back; empty where
+    all of them did at once, which is a reset that somebody asked for.
     ``percentile`` (0 to 100) of the window's minutes is each queue's ``upper_arrival_rate``; ``None`` in files of a
     release that did not write it down.
     ``member_label`` is the pod label by which ``pods`` were matched, empty without one; ``None`` in files of a release
@@ -173,6 +217,7 @@ class GroupSnapshot:
     ``members_per_pod_source`` says in a sentence where it comes from, or why it is unknown. ``uneven_pods`` names the
     pods that run another number of them. Files of a release that did not write it down are of groups with one member in
     each pod, the only ones that it planned for.
+    ``new_pods`` is what the policy states of pods that do not run yet.
     """
 
     system: str
@@ -201,14 +246,15 @@ class GroupSnapshot:
     shared_queues: int = 0
     percentile: float | None = None
     blocked_queues: tuple[Queue, ...] = ()
+    rewound_queues: tuple[Queue, ...] = ()
     member_label: str | None = None
     members_per_pod: int | None = 1
     members_per_pod_source: str = ""
     uneven_pods: tuple[str, ...] = ()
+    new_pods: NewPods = NO_STATEMENT
 
     def __post_init__(self) -> None:
-        if self.at.tzinfo is None:
-            raise ValueError(f"snapshot of group {self.group} carries a time without zone: {self.at.isoformat()}")
+        check_time(f"snapshot of group {self.group}", self.at)
 
     @property
     def consumer_capacity(self) -> Capacity | None:
@@ -236,13 +282,17 @@ class GroupSnapshot:
 
     @property
     def standing_queues(self) -> tuple[Queue, ...]:
-        """The blocked data queues, and those with messages of which nothing was consumed in the whole window."""
+        """The blocked data queues, and those whose messages waited for a long window while nothing was consumed.
+
+        A message that came within the window may be in its consumer's hands, and so may all in one of less than
+        ``STANDS_S``.
+        """
         blocked = frozenset(self.blocked_queues)
-        return tuple(
-            state.queue
-            for state in self.data_queues
-            if state.queue in blocked or (state.lag and state.consumption_rate == 0)
-        )
+        return tuple(state.queue for state in self.data_queues if state.queue in blocked or self._stands(state))
+
+    def _stands(self, state: QueueState) -> bool:
+        arrived = (state.arrival_rate or 0.0) * self.window_s
+        return self.window_s >= STANDS_S and state.consumption_rate == 0 and (state.lag or 0) > arrived + 0.5
 
     @property
     def unknown_lag(self) -> tuple[Queue, ...]:

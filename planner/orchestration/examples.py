@@ -26,6 +26,15 @@ EXAMPLES: Final[dict[str, tuple[str, dict[str, Any]]]] = {
             "change": {"containers": [{"container": "app", "env": [{"name": "GROUP", "value": "shop-2"}]}]},
         },
     ),
+    "subscription": (
+        "other topics or tags",
+        {
+            "kind": "subscription",
+            "to": {"orders": "paid || sent"},
+            "green": "shop-green",
+            "change": {"containers": [{"container": "app", "env": [{"name": "TAGS", "value": "paid || sent"}]}]},
+        },
+    ),
     "relocate": (
         "other nodes or another machine room",
         {"kind": "relocate", "green": "shop-green", "change": {"nodeLabels": [{"name": "zone", "value": "b"}]}},
@@ -41,6 +50,7 @@ EXAMPLES: Final[dict[str, tuple[str, dict[str, Any]]]] = {
     ),
     "reset": ("other offsets, by time", {"kind": "reset", "to": "2026-11-21T10:00:00Z"}),
     "expand": ("more queues or partitions", {"kind": "expand", "topic": "orders", "queues": 12}),
+    "shrink": ("fewer queues (RocketMQ)", {"kind": "shrink", "topic": "orders", "queues": 4}),
     "assignor": (
         "another Kafka assignor",
         {"kind": "assignor", "to": "cooperative-sticky", "variable": {"container": "app", "name": "ASSIGNOR"}},

@@ -16,7 +16,7 @@ from airflow.triggers.base import BaseTrigger, TriggerEvent
 
 from planner.errors import PlannerError
 from planner.orchestration.retries import without_useless_retries
-from planner.printable import one_line
+from planner.text.printable import one_line
 
 if TYPE_CHECKING:
     from airflow.sdk import Context

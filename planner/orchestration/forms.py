@@ -6,6 +6,7 @@ A field that may stay empty permits ``null``: Airflow's form takes an empty text
 import os
 from collections.abc import Mapping
 from datetime import timedelta
+from pathlib import Path
 from typing import Any, Final
 
 from airflow.sdk import Param
@@ -21,12 +22,15 @@ OWNER: Final = os.environ.get("CONSUMER_PLANNER_OWNER", "consumer-planner")
 POLICIES: Final = os.environ.get("CONSUMER_PLANNER_POLICIES", "/etc/consumer-planner/policies")
 """The folder of policies where a run names no other."""
 
+DATA: Final = os.environ.get("CONSUMER_PLANNER_DATA", "/var/lib/consumer-planner")
+"""The data folder where a run names no other."""
+
 TAGS: Final = tuple(
     dict.fromkeys(
         (
             "consumer-planner",
             *filter(None, os.environ.get("CONSUMER_PLANNER_TAGS", "").split(",")),
-            *policy_tags(POLICIES),
+            *policy_tags(POLICIES, DATA),
         )
     )
 )
@@ -73,19 +77,61 @@ def kubeconfig_field(where: str) -> Param:
     )
 
 
+def kubeconfig_of(params: Mapping[str, Any]) -> Path | None:
+    """Return the kubeconfig file that a run names, ``None`` for the pod's own account or kubectl's own file."""
+    return Path(params["kubeconfig"]) if params["kubeconfig"] else None
+
+
 def namespace_field(default: str) -> Param:
     """Return the form's field for a namespace; ``default`` says in words whose an empty one is."""
     return text_field("Namespace", f"Namespace of the plan. Empty: {default}.", section=LOCATIONS, minLength=1)
 
 
-def data_field() -> Param:
-    """Return the form's field for the data folder."""
+def data_field(below: str = "") -> Param:
+    """Return the form's field for the data folder, or for a folder ``below`` it that keeps other data apart."""
     return Param(
-        os.environ.get("CONSUMER_PLANNER_DATA", "/var/lib/consumer-planner"),
+        f"{DATA}/{below}" if below else DATA,
         type="string",
         minLength=1,
         title="Data folder",
-        description="Folder of samples, history and runs, mounted on every worker. Default: CONSUMER_PLANNER_DATA.",
+        description="Folder of samples, history and runs, mounted on every worker. Default: "
+        f"{f'{below} in ' if below else ''}CONSUMER_PLANNER_DATA.",
+        section=LOCATIONS,
+    )
+
+
+def policies_field() -> Param:
+    """Return the form's field for where policies are."""
+    return Param(
+        POLICIES,
+        type="string",
+        minLength=1,
+        title="Policies",
+        description="Folder of ConsumerScalingPolicy files, or k8s://NAMESPACE. Default: CONSUMER_PLANNER_POLICIES.",
+    )
+
+
+def pages_field() -> Param:
+    """Return the form's field for which decisions get a page."""
+    return Param(
+        os.environ.get("CONSUMER_PLANNER_PAGES", "plans"),
+        type="string",
+        enum=["all", "plans", "none"],
+        title="Pages",
+        description="HTML pages: of every decision, of those with a plan, or none; planner report writes one at any "
+        "time. Default: CONSUMER_PLANNER_PAGES.",
+        section=LOCATIONS,
+    )
+
+
+def keep_days_field() -> Param:
+    """Return the form's field for how long what runs leave is kept."""
+    return Param(
+        int(os.environ.get("CONSUMER_PLANNER_KEEP_DAYS", "30")),
+        type="integer",
+        minimum=1,
+        title="Days to keep",
+        description="Days of history, samples, runs and migrations to keep. Default: CONSUMER_PLANNER_KEEP_DAYS.",
         section=LOCATIONS,
     )
 

@@ -13,7 +13,7 @@ from importlib import import_module
 from typing import Any
 
 from planner.errors import BadInputError
-from planner.printable import one_line
+from planner.text.printable import one_line
 
 log = logging.getLogger(__name__)
 

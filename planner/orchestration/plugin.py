@@ -1,7 +1,8 @@
 """What Airflow loads of this package besides its DAGs, by the entry point ``airflow.plugins``.
 
-One listener, for the scheduler: it gives a run that is over the note that a task has left (``run_notes``). A scheduler
-without the package writes no note, and all else is as it was.
+One listener, for the scheduler: it gives a run that is over the note that a task has left (``run_notes``). One app, for
+the API server: the pages of plans (``pages``). Where one of them lacks the package, notes or pages are missing, and all
+else is as it was.
 """
 
 from typing import Any, Final
@@ -9,6 +10,7 @@ from typing import Any, Final
 from airflow.listeners import hookimpl
 from airflow.plugins_manager import AirflowPlugin
 
+from planner.orchestration.pages import PREFIX, Pages
 from planner.orchestration.run_notes import KEY
 
 OURS: Final = "consumer_planner"
@@ -61,7 +63,8 @@ def _left_by_a_task(dag_run: Any, session: Any) -> str | None:
 
 
 class ConsumerPlannerPlugin(AirflowPlugin):
-    """Our plugin."""
+    """Our plugin: notes of runs, pages of plans."""
 
     name = "consumer_planner"
     listeners = [RunNotes()]  # noqa: RUF012  as Airflow declares it
+    fastapi_apps = [{"name": "consumer-planner", "url_prefix": PREFIX, "app": Pages()}]  # noqa: RUF012

@@ -21,6 +21,6 @@ def check_present(run_type: str, logical_date: datetime | None, now: datetime | 
     else:
         return
     raise BadInputError(
-        f"{past} cannot be observed live: brokers show the present alone. Choose source recording for the past, or "
-        "start a new run for the present"
+        f"{past} cannot be observed live: brokers show the present alone. Start consumer_planner_replay for the past, "
+        "or a new run for the present"
     )

@@ -14,6 +14,10 @@ CONNECTION: Final = os.environ.get("CONSUMER_PLANNER_SPARK_CONNECTION", "spark_d
 """The connection that names Spark's master; ``local[*]`` is the worker's own machine."""
 LOCAL_MASTER: Final = re.compile(r"local(\[|$)")
 """A host named localhost is none."""
+FAILURE: Final = "failure"
+"""The XCom's key under which a failed app leaves its sentence; another try of the task removes it."""
+_SENTENCE: Final = re.compile(r"^planner: (.+)$", re.MULTILINE)
+_EXIT_CODE: Final = re.compile(r"Error code is: (\d+)")
 
 
 class SparkStage(SparkSubmitOperator):
@@ -28,7 +32,18 @@ class SparkStage(SparkSubmitOperator):
         self.code = code
 
     def execute(self, context: Any) -> None:
-        """Submit the app and wait for its end. Raises ``AirflowFailException`` where the connection is missing."""
+        """Submit the app and wait for its end. Raises ``AirflowFailException`` where the connection is missing.
+
+        Why it failed is the XCom ``FAILURE``, for the tasks that say what came of the run.
+        """
+        try:
+            self._submit(context)
+        except Exception as error:
+            if (task := context.get("ti")) is not None:  # none where planner airflow check submits
+                task.xcom_push(key=FAILURE, value=failure_of(error))
+            raise
+
+    def _submit(self, context: Any) -> None:
         try:
             connection = Connection.get(CONNECTION)
         except AirflowNotFoundException as error:
@@ -56,3 +71,13 @@ def interpreters(extra: Mapping[str, Any], configured: str | None, *, is_local: 
     }
     is_driver_here = extra.get("deploy-mode") != "cluster"
     return {**executors, "PYSPARK_DRIVER_PYTHON": sys.executable} if is_driver_here else executors
+
+
+def failure_of(error: object) -> str:
+    """Return why an app failed as one sentence: the app's own, which the operator quotes with Spark's output."""
+    text = str(error)
+    if sentences := _SENTENCE.findall(text):
+        return str(sentences[-1])
+    if code := _EXIT_CODE.search(text):
+        return f"spark-submit ended with exit code {code[1]}"
+    return (text.splitlines() or ["no reason was given"])[0]

@@ -1,10 +1,11 @@
-"""Which systems and clusters the policies of a folder name, read cheaply: a DAG file is parsed every half minute.
+"""Which systems and clusters the policies name, read cheaply: a DAG file is parsed every half minute.
 
 Nothing here may break the parse: a folder that is not there gives no tag, a file that is wrong leaves its own out. The
 run names it with its reason.
 """
 
 import os
+import re
 from collections.abc import Iterator, Mapping
 from pathlib import Path
 from typing import Any, Final
@@ -16,13 +17,29 @@ MOST_FILES: Final = 50
 """Files that are read at most, the first by name: each costs every parse some milliseconds."""
 MOST_BYTES: Final = 65_536
 """A larger file is no policy."""
+SCHEME: Final = "k8s://"
+RUNS: Final = "runs"
+_RUN: Final = re.compile(r"\d{8}T\d{6}\.\d{3}Z")
 LONGEST: Final = 100
 """Characters of a tag that Airflow takes."""
 
 
-def policy_tags(folder: str | os.PathLike[str]) -> tuple[str, ...]:
-    """Return the systems and clusters that policy files in the folder name, in order, each once."""
-    return tuple(sorted({tag for path in _files(Path(folder)) for tag in _named(path)}))
+def policy_tags(policies: str | os.PathLike[str], data: str | os.PathLike[str]) -> tuple[str, ...]:
+    """Return the systems and clusters that the policies name, in order, each once.
+
+    ``policies`` is a folder, or ``k8s://NAMESPACE``: no parse asks a cluster, so there it is the policies that the last
+    run has kept below the folder ``data``, where the DAG processor sees it.
+    """
+    folder = _kept_by_last_run(Path(data)) if str(policies).startswith(SCHEME) else Path(policies)
+    return tuple(sorted({tag for path in _files(folder) for tag in _named(path)}))
+
+
+def _kept_by_last_run(data: Path) -> Path:
+    try:
+        names = [path.name for path in (data / RUNS).iterdir() if _RUN.fullmatch(path.name)]
+    except OSError:
+        names = []
+    return data / RUNS / max(names, default="none") / "policies"
 
 
 def _files(folder: Path) -> list[Path]:

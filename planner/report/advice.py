@@ -4,12 +4,13 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
-from planner import __version__, words
+from planner import __version__
 from planner.advice.answer import Advice, Price
 from planner.report.beside import Beside, beside
 from planner.report.doctor import check_page
 from planner.report.page import template
 from planner.storage.files import write_atomically
+from planner.text import words
 
 TEMPLATE = "advice.html.j2"
 FILTERS = ("number", "rate", "duration")

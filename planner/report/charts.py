@@ -6,6 +6,8 @@ from typing import Any
 
 from markupsafe import Markup
 
+from planner.report.backtest import BacktestChart
+from planner.report.demand import DemandChart
 from planner.report.extra import vegalite_to_svg
 from planner.report.trend import Foreseen, Trend
 
@@ -42,6 +44,74 @@ def trend_spec(trend: Trend, width: int) -> Spec:
         _panel(trend, "Consumers", list(_consumers(trend)), width=plot, height=70, times=True),
     ]
     return below_each_other(panels)
+
+
+def demand_svg(chart: DemandChart, width: int) -> Markup:
+    """Return a load with what it may be as one inline SVG."""
+    return Markup(vegalite_to_svg(demand_spec(chart, width)))  # noqa: S704  # made from our figures alone
+
+
+def demand_spec(chart: DemandChart, width: int) -> Spec:
+    """Return the load so far, the band of four of five possible loads, and their middle."""
+    past = [{"at": _ms(point.at), "rate": point.rate} for point in chart.past]
+    ahead = [{"at": _ms(at.at), "rate": at.middle, "low": at.low, "high": at.high} for at in chart.ahead]
+    band = {
+        "data": {"values": ahead},
+        "mark": {"type": "area", "color": CHOSEN, "opacity": 0.2, "line": False},
+        "encoding": {"y": _y("low"), "y2": {"field": "high"}},
+    }
+    panel = {
+        "width": width - AXIS_EXTENT - 14,
+        "height": 220,
+        "title": "Messages per second",
+        "encoding": {
+            "x": {
+                "field": "at",
+                "type": "temporal",
+                "scale": {"type": "utc", "nice": False},
+                "axis": {"tickCount": max(2, width // 110), "format": "%H:%M", "grid": False},
+            }
+        },
+        "layer": [
+            band,
+            _line(past, "rate", ARRIVAL),
+            _line(ahead, "rate", CHOSEN, strokeDash=[9, 4], strokeWidth=3),
+        ],
+    }
+    return below_each_other([panel])
+
+
+def backtest_svg(chart: BacktestChart, width: int) -> Markup:
+    """Return recorded load and ordered counts as one inline SVG."""
+    return Markup(vegalite_to_svg(backtest_spec(chart, width)))  # noqa: S704  # made from our figures alone
+
+
+def backtest_spec(chart: BacktestChart, width: int) -> Spec:
+    """Return the load, and below it each policy's counts, over the hours since the begin."""
+    load = [{"at": hour, "most": most, "load": mean} for hour, mean, most in chart.loads]
+    most = {
+        "data": {"values": load},
+        "mark": {"type": "area", "color": ARRIVAL, "opacity": 0.18, "line": False},
+        "encoding": {"y": _y("most")},
+    }
+    panels = [_hours(chart, width, "Load, in consumers", [most, _line(load, "load", ARRIVAL)])]
+    for line in chart.lines:
+        steps = [{"at": hour, "count": count} for hour, count in line.steps]
+        drawn = _line(steps, "count", line.colour, interpolate="step-after")
+        panels.append(_hours(chart, width, f"Consumers, {line.policy}", [drawn]))
+    return below_each_other(panels)
+
+
+def _hours(chart: BacktestChart, width: int, title: str, layers: list[Spec]) -> Spec:
+    scale = {"domain": [0, chart.hours], "nice": False}
+    axis: Spec = {"grid": False, "tickCount": max(3, width // 110)}
+    return {
+        "width": width - AXIS_EXTENT - 14,
+        "height": 90,
+        "title": title,
+        "layer": layers,
+        "encoding": {"x": {"field": "at", "type": "quantitative", "scale": scale, "axis": axis}},
+    }
 
 
 def below_each_other(panels: Sequence[Spec]) -> Spec:

@@ -4,6 +4,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 
 from planner.decision.decision import Decision, HoldCause
+from planner.model.deployments import DEPLOYMENT
 from planner.report import words
 from planner.report.case import Case
 from planner.report.consumers import Mark
@@ -88,9 +89,16 @@ def _consumers(case: Case) -> Fact:
         name="Consumers" if decision.members_per_pod == 1 else "Pods",
         now=str(decision.current),
         then=then,
-        note=f"Deployment {case.record.deployment}{', unchanged' if decision.is_hold else ''}{_each(decision)}.",
+        note=f"{_target(case)}{', unchanged' if decision.is_hold else ''}{_each(decision)}.",
         chips=tuple(chips(case)),
     )
+
+
+def _target(case: Case) -> str:
+    if case.plan is not None:
+        return case.plan.target
+    deployment = case.snapshot.deployment
+    return f"{DEPLOYMENT if deployment is None else deployment.kind} {case.record.deployment}"
 
 
 def _each(decision: Decision) -> str:

@@ -6,7 +6,7 @@ from itertools import groupby
 from typing import Any
 
 from planner.errors import PlannerError
-from planner.forecast import forecast
+from planner.forecast import run_trials
 from planner.forecast.words import count_between, seconds_between
 from planner.report import words
 from planner.report.case import Case
@@ -84,7 +84,7 @@ def lanes(case: Case) -> Lanes | None:
         requests = transition_requests(case.chosen, case.snapshot, case.record.snapshot.digest)
     except PlannerError:
         return None
-    document = forecast(requests[-1])
+    document = run_trials(requests[-1]).document()
     bands = _bands(case, document)
     drawn = _choose_bands(bands)
     until_s = max([LEAST_SPAN_S, *(1.12 * max(band.dropped_s, band.taken_s) for band in drawn)])

@@ -200,6 +200,6 @@ def _hot(case: Case) -> str | None:
     if outcome is None or outcome.hot_queue is None or outcome.hot_utilisation is None:
         return None
     return (
-        f"The hottest queue, {outcome.hot_queue}, alone takes {words.percent(outcome.hot_utilisation)} of the "
-        "consumer that owns it: no count gets below that."
+        f"The hottest {outcome.hot_queue.noun}, {outcome.hot_queue}, alone takes "
+        f"{words.percent(outcome.hot_utilisation)} of the consumer that owns it: no count gets below that."
     )

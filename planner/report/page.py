@@ -4,9 +4,9 @@ from collections.abc import Callable
 from functools import cache
 from typing import Any
 
-from planner.printable import printable
 from planner.report import words
 from planner.report.extra import load
+from planner.text.printable import printable
 
 
 def template(name: str, filters: tuple[str, ...], **others: Callable[..., str]) -> Any:

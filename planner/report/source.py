@@ -9,16 +9,16 @@ from pathlib import Path
 from planner.decision.decision import Decision
 from planner.documents.data import SNAPSHOT
 from planner.documents.plan import DECISION, PLAN, read_plan_or_decision
-from planner.documents.yaml import load_yaml
+from planner.documents.yaml import MOST_PLAN_TEXT, load_yaml
 from planner.errors import BadInputError, DocumentError
 from planner.model.snapshot import GroupSnapshot
 from planner.pipeline import simulate_candidates
-from planner.printable import one_line
 from planner.report.case import Case
 from planner.rollout.plan import DecisionRecord, RolloutPlan
-from planner.rollout.steps import StartConsumers, StopConsumers
 from planner.simulation.candidates import can_simulate, strategies_to_compare
 from planner.simulation.outcome import CandidateOutcome
+from planner.text.printable import one_line
+from planner.text.words import and_list
 
 log = logging.getLogger(__name__)
 
@@ -68,18 +68,18 @@ def _record(plan: RolloutPlan | None) -> DecisionRecord:
     """Return the decision that a plan carries out."""
     if plan is None:
         raise ValueError("neither plan nor decision: the caller found one of them")
-    target = next(s.to_replicas for s in plan.steps if isinstance(s, StartConsumers | StopConsumers))
     decision = Decision(
         group=plan.group.group,
         decided_at=plan.made_at,
         strategy=plan.preconditions.strategy,
         current=plan.preconditions.replicas,
-        target=target,
+        target=plan.final_replicas,
         reason=plan.reason,
         rejected=plan.rejected,
         bill=plan.bill,
     )
-    return DecisionRecord(plan.policy, plan.group, plan.deployment, plan.snapshot, decision)
+    names = and_list(list(plan.replicas_before))
+    return DecisionRecord(plan.policy, plan.group, names, plan.snapshot, decision, plan.second_lever)
 
 
 def _folder(source: Path) -> Path:
@@ -99,7 +99,7 @@ def _folder(source: Path) -> Path:
 def _on_a_count(path: Path, answer: Answer) -> Answer:
     """Return the answer unless it is a migration. Raises ``BadInputError``."""
     if _is_migration(answer):
-        raise BadInputError(f"{path} is a migration, and the page is about a count: planner explain tells its steps")
+        raise BadInputError(f"{path} is a migration, and the page is about a count: planner explain shows its steps")
     return answer
 
 
@@ -137,7 +137,7 @@ def _all_answers_in(folder: Path) -> Iterator[tuple[Path, Answer]]:
 
 def _kind(path: Path) -> object:
     try:
-        document = load_yaml(path.read_text(encoding="utf-8"), str(path))
+        document = load_yaml(path.read_text(encoding="utf-8"), str(path), MOST_PLAN_TEXT)
     except (DocumentError, UnicodeDecodeError, OSError):
         return None
     return document.get("kind") if isinstance(document, dict) else None

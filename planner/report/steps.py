@@ -6,7 +6,7 @@ from planner.report import words
 from planner.rollout.explain import tell_moves
 from planner.rollout.plan import RolloutPlan
 from planner.rollout.steps import AwaitReady, AwaitSettled, StartConsumers, Step, StopConsumers
-from planner.words import counted
+from planner.text.words import counted
 
 _TITLES = {
     "awaitLag": "Wait until the backlog is small",
@@ -54,7 +54,7 @@ def step_row(step: Step, system: str = "rocketmq") -> StepRow:
         case AwaitReady():
             return StepRow(
                 title="Wait until they are ready",
-                detail=f"All {step.replicas} pods of the Deployment are ready.",
+                detail=f"All {step.replicas} pods are ready.",
                 limit=limit,
                 expect="nothing changes",
                 undo="nothing to undo",
@@ -62,7 +62,7 @@ def step_row(step: Step, system: str = "rocketmq") -> StepRow:
         case AwaitSettled():
             return StepRow(
                 title="Wait until the group has settled",
-                detail=f"All {step.members} members own what {step.strategy} gives them, seen twice in a row.",
+                detail=f"All {step.members} members {step.share}, seen twice in a row.",
                 limit=limit,
                 expect="nothing changes any more",
                 undo="nothing to undo",

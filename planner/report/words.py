@@ -2,10 +2,11 @@
 
 from datetime import UTC, datetime
 
-from planner import words as common
 from planner.forecast.words import seconds_between
+from planner.rollout.explain import describe_span
 from planner.simulation.outcome import Messages, Seconds
-from planner.words import UNKNOWN, duration, number, per_second, percent, pods, queue_noun, queue_nouns, rate
+from planner.text import words as common
+from planner.text.words import UNKNOWN, duration, number, per_second, percent, pods, queue_noun, queue_nouns, rate
 
 __all__ = [
     "UNKNOWN",
@@ -71,8 +72,8 @@ def counted(interval: Messages) -> str:
 
 
 def usually(forecast: Seconds | None) -> str:
-    """Return a forecast span: usually 2.5 s, at worst 29 s (1 in 20), or unknown."""
-    return UNKNOWN if forecast is None else common.usually(forecast.p50, forecast.p95)
+    """Return a forecast span: usually 2.5 s, at worst 29 s (1 in 20), with its long tail if it has one; or unknown."""
+    return UNKNOWN if forecast is None else describe_span(forecast)
 
 
 def usual_count(forecast: Messages) -> str:

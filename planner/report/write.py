@@ -15,11 +15,14 @@ from planner.report.grid import grids, key
 from planner.report.headline import headline
 from planner.report.lanes import costs, lanes
 from planner.report.loads import loads
+from planner.report.others import others
 from planner.report.page import template
 from planner.report.provenance import provenance
 from planner.report.steps import steps
+from planner.report.strategies import strategies
 from planner.report.swim import swim
 from planner.report.trend import describe_trend, trend
+from planner.rollout.explain import describe_idempotence
 from planner.rollout.plan import DecisionRecord, RolloutPlan
 from planner.simulation.outcome import CandidateOutcome
 from planner.storage.files import write_atomically
@@ -80,6 +83,9 @@ def render(case: Case) -> str:
         lanes=crossing,
         swim=swim(crossing) if crossing else None,
         costs=costs(case),
+        idempotence=tuple(describe_idempotence(case.plan)) if case.plan else (),
+        others=others(case.plan),
+        strategies=strategies(case),
         steps=steps(case.plan),
         ground=provenance(case),
         beside=beside(case.advice) if case.advice else None,

@@ -47,6 +47,9 @@ def why_not_handled(deployment: Deployment, handling: Handling, counts: Sequence
     scalers = deployment.autoscalers
     if scalers is None:
         return refused(Refusal.OTHER_SCALER, f"whether an autoscaler owns {deployment.workload} could not be read")
+    if deployment.targets and scalers:
+        sentence = f"{scalers[0]} belongs to one of {deployment.workload}: no plan splits a group beside an autoscaler"
+        return refused(Refusal.OTHER_SCALER, f"{sentence}; remove it")
     for scaler in scalers:
         if scaler.is_paused and not all(map(scaler.leaves, counts)):
             kept = scaler.paused_at if scaler.paused_at is not None else f"{scaler.minimum} to {scaler.maximum}"

@@ -1,17 +1,19 @@
 """How a group gets to another size: all at once or in batches, whichever costs less by the simulation."""
 
 import math
-from collections.abc import Collection, Iterator, Sequence
+from collections.abc import Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import partial
 
 from planner.decision.prices import Prices
 from planner.model.deployments import Deployment
+from planner.model.machine_rooms import with_new_rooms
 from planner.model.membership import KafkaMember
 from planner.model.snapshot import ClientSetup, GroupSnapshot
 from planner.rollout.steps import MovedQueues
 from planner.rollout.victims import Choice, Loss, choose_victims
 from planner.simulation.candidates import simulate_candidate
+from planner.simulation.newcomers import known_links
 from planner.simulation.outcome import CandidateOutcome
 from planner.simulation.transition import with_transition
 
@@ -97,7 +99,14 @@ class BatchPlans:
 
 
 def find_batch_plans(
-    snapshot: GroupSnapshot, digest: str, chosen: CandidateOutcome, prices: Prices, *, has_pods: bool
+    snapshot: GroupSnapshot,
+    digest: str,
+    chosen: CandidateOutcome,
+    prices: Prices,
+    *,
+    has_pods: bool,
+    is_at_once: bool = False,
+    stops: Mapping[str, int] | None = None,
 ) -> BatchPlans:
     """Return the batch plans from the present members to ``chosen``, which must be of another count, cheapest first.
 
@@ -106,12 +115,17 @@ def find_batch_plans(
     queues alone cost more than all of another plan are not simulated further. Where no dynamics can be run, plans are
     compared by moved queues alone.
 
+    The last pods stop and the first ones start all at once: there is no group to simulate in between. So do pods of
+    several groups (``is_at_once``): what suits one group would have all others rebalance more often. ``stops`` says how
+    many pods each of several Deployments stops.
+
     Raises ``RefusedError`` where victims are to be chosen and cannot be.
     """
     present = snapshot.count
-    at_once = _with_cost(BatchPlan((_at_once(snapshot, digest, chosen, has_pods=has_pods),)), prices)
+    at_once = _with_cost(BatchPlan((_at_once(snapshot, digest, chosen, stops, has_pods=has_pods),)), prices)
     batch_plans = [at_once]
-    for counts in _sequences(present, chosen.count):
+    sequences = _sequences(present, chosen.count) if present and chosen.count and not is_at_once else ()
+    for counts in sequences:
         batch_plan = _with_cost(_in_batches(snapshot, counts, has_pods=has_pods), prices)
         if at_once.is_timed and _may_be_cheaper(batch_plan, at_once):
             batch_plan = _with_cost(_with_transitions(snapshot, digest, batch_plan), prices)
@@ -148,11 +162,18 @@ def _sequences(present: int, target: int) -> Iterator[tuple[int, ...]]:
         yield tuple(present - (-change * number // batches) for number in range(1, batches + 1))
 
 
-def _at_once(snapshot: GroupSnapshot, digest: str, chosen: CandidateOutcome, *, has_pods: bool) -> Batch:
+def _at_once(
+    snapshot: GroupSnapshot,
+    digest: str,
+    chosen: CandidateOutcome,
+    stops: Mapping[str, int] | None,
+    *,
+    has_pods: bool,
+) -> Batch:
     present = snapshot.count
-    if chosen.count > present or not has_pods:
+    if chosen.count > present or not has_pods or not chosen.count:
         return Batch(present, chosen)
-    choice = choose_victims(snapshot, present - chosen.count, partial(loss_of, snapshot, digest))
+    choice = choose_victims(snapshot, present - chosen.count, partial(loss_of, snapshot, digest), stops)
     exact = simulate_candidate(snapshot, chosen.count, chosen.strategy, choice.staying)
     return Batch(present, with_transition(exact, snapshot, digest), choice)
 
@@ -225,21 +246,30 @@ def _with_times(batch_plan: BatchPlan, moves: Span, prices: Prices) -> Span:
 
 
 def after(snapshot: GroupSnapshot, outcome: CandidateOutcome) -> GroupSnapshot:
-    """Return the group as it is once ``outcome`` has come about; newcomers are set up like those that were there."""
+    """Return the group as it is once ``outcome`` has come about; newcomers are set up like those that were there.
+
+    They keep the ids that were drawn for them, and the machine rooms, or those that their pods' names make known;
+    others are named so that they sort last.
+    """
+    drawn = outcome.drawn
+    links = known_links(snapshot, outcome.count)
+    named = {link.client for link in links}
     newcomers = {
-        load.client: f"{_LAST}{load.client} towards {outcome.count}"
+        load.client: load.client if drawn or load.client in named else f"{_LAST}{load.client} towards {outcome.count}"
         for load in outcome.loads
         if load.client not in snapshot.clients
     }
     clients = tuple(sorted(newcomers.get(load.client, load.client) for load in outcome.loads))
     owners = {owned.queue: owned.owner and newcomers.get(owned.owner, owned.owner) for owned in outcome.owners}
-    pods = tuple(link for link in snapshot.pods if link.client in clients)
+    pods = tuple(link for link in (*snapshot.pods, *links) if link.client in clients)
+    options = snapshot.strategy_options
     return replace(
         snapshot,
         clients=clients,
         queues=tuple(replace(state, owner=owners.get(state.queue, state.owner)) for state in snapshot.queues),
         setups=_setups(snapshot, clients),
         members=_members(snapshot, clients),
+        strategy_options=with_new_rooms(snapshot.strategy_options, dict(drawn.rooms)) if drawn else options,
         pods=pods,
         deployment=snapshot.deployment and _without_others(snapshot.deployment, {link.pod for link in pods}),
     )

@@ -7,7 +7,7 @@ from planner.decision.decision import Decision
 from planner.rollout.explain import tell_moves, tell_step
 from planner.rollout.plan import RolloutPlan
 from planner.simulation.outcome import Seconds
-from planner.words import counted, usual_count, usually
+from planner.text.words import counted, usual_count, usually
 
 UNKNOWN = "unknown"
 NONE = "none"

@@ -1,15 +1,19 @@
 """The plan: what will be done, why, and what is expected of it."""
 
-import re
 from dataclasses import dataclass
 from datetime import datetime
 from typing import Final
 
 from planner.decision.decision import Decision, DecisionBill, Rejection
+from planner.model.deployments import APPS, DEPLOYMENT, STATEFUL_SET, TargetReplicas, check_target_kind
+from planner.rollout.queue_ranges import MOST_QUEUES, count_queues
 from planner.rollout.steps import (
+    AwaitReady,
+    AwaitSettled,
     CloneOffsets,
     CreateDeployment,
     DeleteDeployment,
+    MarkVictims,
     MovedQueues,
     ResetOffsets,
     StartConsumers,
@@ -18,13 +22,15 @@ from planner.rollout.steps import (
     UpdateTemplate,
 )
 from planner.simulation.outcome import Messages, Seconds
+from planner.text.words import and_list
 
-MOST_QUEUES: Final = 100_000
-"""Of one consumer in a plan, and of all consumers together."""
 LEAST_TTL_S: Final = 60
+MOST_TARGETS: Final = 8
+"""Deployments that one group's pods are split over."""
+MOST_OTHERS: Final = 15
+"""Groups beside the plan's own that the same pods serve."""
 MOST_TTL_S: Final = 31_536_000
 """A year: whoever wants a plan to stay leaves it out."""
-_RANGES: Final = re.compile(r"[0-9]{1,10}(-[0-9]{1,10})?(,[0-9]{1,10}(-[0-9]{1,10})?)*")
 MIGRATION_STEPS = (CreateDeployment, UpdateTemplate, DeleteDeployment, CloneOffsets, ResetOffsets)
 """What only a migration does: a plan without one scales, marks, waits, checks and handles its autoscaler."""
 
@@ -54,21 +60,9 @@ class OwnedQueues:
     queues: tuple[str, ...]
 
     def __post_init__(self) -> None:
-        owned = sum(last - first + 1 for entry in self.queues for first, last in ranges_of(entry)[1])
+        owned = count_queues(self.queues)
         if owned > MOST_QUEUES:
             raise ValueError(f"a consumer to own {MOST_QUEUES} queues at most, not {owned}")
-
-
-def ranges_of(entry: str) -> tuple[str, tuple[tuple[int, int], ...]]:
-    """Return where the queues of one entry are, and the first and last number of each of its ranges.
-
-    Raises ``ValueError`` for what is no such entry: a plan is free text, and its ranges are counted out.
-    """
-    location, _, ranges = entry.rpartition("/")
-    if not location or _RANGES.fullmatch(ranges) is None:
-        raise ValueError(f"queues like orders/broker-a/0-3,6, not {entry[:80]!r}")
-    bounds = [span.partition("-") for span in ranges.split(",")]
-    return location, tuple((int(first), int(last or first)) for first, _, last in bounds)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -108,8 +102,7 @@ class Forecast:
 
     def __post_init__(self) -> None:
         for owned in (self.owners_before, self.owners_after):
-            counts = [ranges_of(entry)[1] for consumer in owned for entry in consumer.queues]
-            queues = sum(last - first + 1 for ranges in counts for first, last in ranges)
+            queues = sum(count_queues(consumer.queues) for consumer in owned)
             if queues > MOST_QUEUES:
                 raise ValueError(f"a forecast to name {MOST_QUEUES} queues at most, not {queues}")
 
@@ -125,6 +118,22 @@ class Preconditions:
 
 
 @dataclass(frozen=True, slots=True)
+class OtherGroup:
+    """Another group that the same pods serve: what the plan rests on there, and what it does to it.
+
+    ``policy`` decides on that group, ``reason`` is what it would have decided alone, ``policy_digest`` its content.
+    """
+
+    policy: str
+    group: GroupRef
+    snapshot: SnapshotRef
+    reason: str
+    preconditions: Preconditions
+    forecast: Forecast
+    policy_digest: str | None = None
+
+
+@dataclass(frozen=True, slots=True)
 class RolloutPlan:
     """Ordered steps from ``preconditions.replicas`` to the decision's target; never empty, as hold needs no plan.
 
@@ -133,7 +142,14 @@ class RolloutPlan:
     that the plan was made under, ``target_replicas`` how many replicas ``deployment`` has in the end. ``ways`` say in
     sentences why it is carried out this way and not another. ``bill`` is what the count was weighed by, ``None`` for a
     migration and for a policy that does not weigh. ``ttl_seconds_after_finished`` is after how many seconds
-    at its end the controller removes the plan object, ``None`` for never.
+    at its end the controller removes the plan object, ``None`` for never. ``deployment`` is the name of a Deployment
+    unless ``target_kind`` says another kind, of ``target_api_version`` where that is not ``apps/v1``: no pod of a
+    StatefulSet is marked, as it stops its highest numbers.
+    ``idempotent`` is what the policy states of the consumers, ``None`` where it does not. ``others`` are the other
+    groups that the same pods serve, ``None`` where there are none; no two groups of a plan have one name. ``targets``
+    are all Deployments that run the group, with their replicas before, ``None`` where ``deployment`` does alone:
+    ``preconditions.replicas`` and ``target_replicas`` are then of all together, and steps name each one's own.
+    ``second_lever`` says in a sentence what would do instead of more pods, ``None`` where the plan adds none.
     """
 
     policy: str
@@ -153,6 +169,12 @@ class RolloutPlan:
     ways: tuple[str, ...] = ()
     ttl_seconds_after_finished: int | None = None
     bill: DecisionBill | None = None
+    target_kind: str | None = None
+    idempotent: bool | None = None
+    others: tuple[OtherGroup, ...] | None = None
+    targets: tuple[TargetReplicas, ...] | None = None
+    second_lever: str | None = None
+    target_api_version: str | None = None
 
     def __post_init__(self) -> None:
         ttl_s = self.ttl_seconds_after_finished
@@ -164,21 +186,97 @@ class RolloutPlan:
             raise ValueError(f"plan for group {self.group.group} ends before it begins")
         if self.confirmations and not self.migration:
             raise ValueError(f"plan for group {self.group.group} writes offsets: only a migration may")
+        self._check_others()
         if not self.migration:
             self._check_only_scales()
+        self._check_target()
         if any(isinstance(step, CloneOffsets) and step.to_group == self.group.group for step in self.steps):
             raise ValueError(f"plan for group {self.group.group} clones its offsets onto themselves")
 
     def _check_only_scales(self) -> None:
         if self.migration is not None:
             raise ValueError(f"plan for group {self.group.group} to name its migration or to have none, not ''")
+        own = () if self.targets is None else tuple(self.replicas_before)
         for number, step in enumerate(self.steps, start=1):
             if isinstance(step, MIGRATION_STEPS):
                 raise ValueError(
                     f"plan for group {self.group.group} has step {number}, {step.kind}: only a migration may"
                 )
-            if getattr(step, "deployment", None) is not None or getattr(step, "group", None) is not None:
+            names_other = isinstance(step, AwaitSettled) and step.group in self._names_of_others
+            if getattr(step, "deployment", None) not in (None, *own) or (
+                getattr(step, "group", None) is not None and not names_other
+            ):
                 raise ValueError(f"step {number} names its Deployment or group: only a migration's may")
+
+    def _check_targets(self, targets: tuple[TargetReplicas, ...]) -> None:
+        names, replicas = [target.name for target in targets], sum(target.replicas for target in targets)
+        awaited = [step for step in self.steps if isinstance(step, StartConsumers | StopConsumers | AwaitReady)]
+        marking = [step for step in self.steps if isinstance(step, MarkVictims)]
+        if not 2 <= len(names) <= MOST_TARGETS or len(set(names)) < len(names) or names[0] != self.deployment:
+            raise ValueError(f"targets to name 2 to {MOST_TARGETS} Deployments once each, {self.deployment} first")
+        if self.migration is not None or self.target_kind is not None or self.others:
+            raise ValueError(f"plan for group {self.group.group} to only scale Deployments of one group, as of several")
+        if min(target.replicas for target in targets) < 0 or self.preconditions.replicas != replicas:
+            raise ValueError(
+                f"targets to have the {self.preconditions.replicas} replicas of the preconditions together"
+            )
+        if {step.deployment for step in awaited} != set(names) or any(step.deployment is None for step in marking):
+            raise ValueError("each of the targets to be scaled or awaited, by steps that name it")
+
+    @property
+    def replicas_before(self) -> dict[str, int]:
+        """The replicas of each of the plan's own Deployments before its first step, by name."""
+        if self.targets is None:
+            return {self.deployment: self.preconditions.replicas}
+        return {target.name: target.replicas for target in self.targets}
+
+    @property
+    def _names_of_others(self) -> tuple[str, ...]:
+        return tuple(other.group.group for other in self.others or ())
+
+    def _check_others(self) -> None:
+        names = (self.group.group, *self._names_of_others)
+        if len(set(names)) < len(names):
+            raise ValueError(f"plan for group {self.group.group} to name each group once")
+        if self.others and len(self.others) > MOST_OTHERS:
+            raise ValueError(f"plan for group {self.group.group} to name {MOST_OTHERS} other groups at most")
+        awaited = {step.group for step in self.steps if isinstance(step, AwaitSettled)}
+        if missing := set(self._names_of_others) - awaited:
+            raise ValueError(f"plan for group {self.group.group} to await {', '.join(sorted(missing))} as well")
+
+    @property
+    def bases(self) -> "tuple[RolloutPlan | OtherGroup, ...]":
+        """What the plan rests on, and expects, for each group: itself, and the other groups of the same pods."""
+        return (self, *(self.others or ()))
+
+    def _check_target(self) -> None:
+        if self.targets is not None:
+            self._check_targets(self.targets)
+        if self.target_kind is None and self.target_api_version is None:
+            return
+        check_target_kind(self.kind_of_target, self.api_version_of_target)
+        if self.migration is not None:
+            raise ValueError(f"plan for group {self.group.group} to change templates of Deployments only")
+        is_stateful = (self.kind_of_target, self.api_version_of_target) == (STATEFUL_SET, APPS)
+        if is_stateful and any(isinstance(step, MarkVictims) for step in self.steps):
+            raise ValueError(
+                f"plan for group {self.group.group} to mark no pods: a StatefulSet stops those with the highest numbers"
+            )
+
+    @property
+    def target(self) -> str:
+        """The target with its kind: ``Deployment orders``, ``Deployments orders and orders-next``."""
+        return f"{self.kind_of_target}{'s' if self.targets else ''} {and_list(list(self.replicas_before))}"
+
+    @property
+    def kind_of_target(self) -> str:
+        """The kind of what is scaled."""
+        return self.target_kind or DEPLOYMENT
+
+    @property
+    def api_version_of_target(self) -> str:
+        """The API version of that kind."""
+        return self.target_api_version or APPS
 
     @property
     def members_per_pod(self) -> int:
@@ -187,13 +285,25 @@ class RolloutPlan:
 
     @property
     def confirmations(self) -> tuple[str, ...]:
-        """The phrases that a person types to allow the offset steps, in their order."""
-        return tuple(step.confirmation for step in self.steps if isinstance(step, CloneOffsets | ResetOffsets))
+        """The phrases that a person types: to have no consumer run for a while, and for each offset step, in order."""
+        offsets = (step.confirmation for step in self.steps if isinstance(step, CloneOffsets | ResetOffsets))
+        return (*((f"stop all consumers of {self.group.group}",) if self.stands_still else ()), *offsets)
+
+    @property
+    def stands_still(self) -> bool:
+        """True for a migration that stops the last consumer of all its Deployments, whatever it starts afterwards."""
+        replicas = {self.deployment: self.preconditions.replicas}
+        for step in self.steps:
+            if isinstance(step, StartConsumers | StopConsumers):
+                replicas[step.deployment or self.deployment] = step.to_replicas
+            if isinstance(step, StopConsumers) and not sum(replicas.values()):
+                return self.migration is not None
+        return False
 
     @property
     def final_replicas(self) -> int:
         """How many replicas all Deployments that the plan changes have together after the last step."""
-        replicas = {self.deployment: self.preconditions.replicas}
+        replicas = self.replicas_before
         for step in self.steps:
             if isinstance(step, StartConsumers | StopConsumers):
                 replicas[step.deployment or self.deployment] = step.to_replicas
@@ -202,10 +312,14 @@ class RolloutPlan:
 
 @dataclass(frozen=True, slots=True)
 class DecisionRecord:
-    """A decision with the ground it stands on, as a document of its own: what is written when the answer is hold."""
+    """A decision with the ground it stands on, as a document of its own: what is written when the answer is hold.
+
+    ``second_lever`` says in a sentence what would do instead of more pods, ``None`` where none are needed.
+    """
 
     policy: str
     group: GroupRef
     deployment: str
     snapshot: SnapshotRef
     decision: Decision
+    second_lever: str | None = None

@@ -9,7 +9,9 @@ class Refusal(StrEnum):
     """Why there is no plan. The name is for programs, the sentence of the error for people."""
 
     SPLIT_BRAIN = "SplitBrain"
+    MIXED_SUBSCRIPTIONS = "MixedSubscriptions"
     MORE_CONSUMERS_THAN_USEFUL = "MoreConsumersThanUseful"
+    TOO_FEW_QUEUES = "TooFewQueues"
     VICTIMS_CANNOT_BE_CHOSEN = "VictimsCannotBeChosen"
     ORDERLY_WITHOUT_SURGE = "OrderlyWithoutSurge"
     OTHER_SCALER = "OtherScaler"
@@ -18,6 +20,7 @@ class Refusal(StrEnum):
     OLD_DATA = "OldData"
     UNKNOWN_STRATEGY = "UnknownStrategy"
     OUTSIDE_POLICY = "OutsidePolicy"
+    LISTS_COME_FIRST = "ListsComeFirst"
 
 
 def refused(refusal: Refusal, sentence: str) -> RefusedError:

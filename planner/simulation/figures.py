@@ -52,7 +52,7 @@ def _worst(values: Sequence[float | None]) -> float | None:
 
 
 def _keeps_up(loads: Sequence[ConsumerLoad]) -> bool | None:
-    if any(load.utilisation is None for load in loads):
+    if not loads or any(load.utilisation is None for load in loads):
         return None
     return all(load.utilisation is not None and load.utilisation < 1.0 for load in loads)
 

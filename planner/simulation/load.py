@@ -35,8 +35,11 @@ def _load(client: str, states: Sequence[QueueState], capacity: float | None) -> 
 
 
 def load_of(client: str, queues: int, rate: float | None, lag: int | None, capacity: float | None) -> ConsumerLoad:
-    """Return the load of one consumer that so many messages per second come to, and so many wait for."""
-    if rate is None or capacity is None:
+    """Return the load of one consumer that so many messages per second come to, and so many wait for.
+
+    Under a ``capacity`` that may be 0 nothing is known of its time, as under none that is known.
+    """
+    if rate is None or not capacity:
         return ConsumerLoad(client, queues, rate, None, lag, None, None)
     spare = capacity - rate
     return ConsumerLoad(

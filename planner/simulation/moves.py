@@ -47,6 +47,15 @@ def move_range(common: NDArray[np.intp], queues: int) -> MoveRange:
     return MoveRange(queues - most_kept, queues + least_kept, fewest_stay, most_stay)
 
 
+def moves_at(common: NDArray[np.intp], queues: int, positions: tuple[int, ...]) -> MoveRange:
+    """Return what moves where the present clients' ``positions`` in the larger list are known, else as ``move_range``.
+
+    Worked out for newcomers of known id: the range is one number.
+    """
+    kept = int(sum(common[present, position] for present, position in enumerate(positions)))
+    return MoveRange(queues - kept, queues - kept, positions, positions)
+
+
 def _extreme(gains: NDArray[np.intp]) -> tuple[int, tuple[int, ...]]:
     """Return the largest sum over increasing choices of one column for each row, and the columns chosen."""
     rows, columns = gains.shape

@@ -33,12 +33,28 @@ class OwnedQueue:
 
 
 @dataclass(frozen=True, slots=True)
+class LongTail:
+    """A ``share`` of all trials that lies far above the others, in seconds.
+
+    ``low`` to ``high`` is the middle 90 % of the others, ``late`` to ``worst`` that of these few. What makes a tail:
+    ``planner.forecast.common.tails``.
+    """
+
+    share: float
+    low: float
+    high: float
+    late: float
+    worst: float
+
+
+@dataclass(frozen=True, slots=True)
 class Seconds:
-    """The middle 90 % of all trials and their median, in seconds."""
+    """The middle 90 % of all trials and their median, in seconds; ``tail`` where a few of them lie far above."""
 
     p05: float
     p50: float
     p95: float
+    tail: LongTail | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -73,11 +89,52 @@ NO_TRANSITION = Transition(NO_SECONDS, NO_SECONDS, NO_MESSAGES, NO_MESSAGES, NO_
 
 
 @dataclass(frozen=True, slots=True)
+class Interval:
+    """The middle 90 % of what was drawn, both bounds drawn themselves."""
+
+    p05: float
+    p95: float
+
+
+@dataclass(frozen=True, slots=True)
+class DrawnIds:
+    """What may come of clients that are not known yet, over so many ``draws`` of their ids.
+
+    ``moved`` and ``largest_share`` are queues, ``utilisation`` is the busiest consumer's, ``None`` without capacity.
+    The outcome that carries it shows the draw whose busiest load is that of ``percentile``. ``rooms`` has the machine
+    room that was taken for each new client of that draw, where rooms count.
+    """
+
+    draws: int
+    percentile: float
+    moved: Interval
+    largest_share: Interval
+    utilisation: Interval | None
+    rooms: tuple[tuple[str, str], ...] = ()
+
+
+@dataclass(frozen=True, slots=True)
+class DrawnAnew:
+    """A settled group whose members' ids are all drawn, as a rollout makes all of them anew.
+
+    Of the draw that the policy's percentile of all are no busier than: ``busiest`` is its busiest consumer's messages
+    per second, ``largest_share`` the most queues of one consumer. ``moved`` queues come from the group before,
+    ``mean_moved`` on average.
+    """
+
+    busiest: float
+    largest_share: int
+    moved: Interval
+    mean_moved: float
+
+
+@dataclass(frozen=True, slots=True)
 class CandidateOutcome:
     """The simulated result of running ``count`` pods with ``members_per_pod`` consumers each under ``strategy``.
 
     ``moved_fewest`` to ``moved_most`` is the exact range of queues that change owner over everything that
-    cannot be known beforehand (``unknowns``, in sentences); both are ``None`` where no exact range is known.
+    cannot be known beforehand (``unknowns``, in sentences); both are ``None`` where no exact range is known. Where
+    clients' ids decide, and were drawn, it is the middle 90 % of all draws, and ``drawn`` says more of them.
     ``owners`` shows one such case, the one with the fewest moves for a leave, new clients last for a join.
     ``utilisation``, ``wait_s`` and ``drain_s`` are the worst of all consumers; ``keeps_up`` is ``None`` when
     unknown. ``hot_queue`` is the queue with the largest upper rate, ``hot_utilisation`` what it alone takes of
@@ -103,6 +160,7 @@ class CandidateOutcome:
     unknowns: tuple[str, ...]
     transition: Transition | None = None
     members_per_pod: int = 1
+    drawn: DrawnIds | None = None
 
     @property
     def members(self) -> int:

@@ -5,11 +5,11 @@ from dataclasses import replace
 from math import sqrt
 from statistics import stdev
 
-from planner.history.busy import ClientSpan, client_spans
+from planner.history.busy import ClientSpan, client_spans, shared_spans
 from planner.model.intervals import QueueInterval
 from planner.model.membership import ClientTuning, GroupMember
 from planner.model.snapshot import Capacity
-from planner.words import some
+from planner.text.words import some
 
 FEWEST_SPANS = 3
 """With fewer busy spans their spread does not show how sure their mean is."""
@@ -30,17 +30,37 @@ def known_capacity(intervals: Sequence[QueueInterval], members: Sequence[GroupMe
     """Return the best that is known of one consumer's capacity, ``None`` when nothing is.
 
     What was observed while consumers were busy comes first, their own figures next, and last the highest rate that was
-    observed: a bound that they can do at least. Figures below that bound are refuted by it.
+    observed: a bound that they can do at least. Figures below that bound are refuted by it. What was measured so
+    unevenly that it allows for no message at all does not count.
     """
     learned = learned_capacity(client_spans(intervals))
     slow = learned.slow_clients if learned else ()
     reported = observed_capacity([member for member in members if member.identity not in slow])
-    if learned is None or reported is None:
-        return learned or reported
+    if learned is None or not learned.sure_messages_per_s:  # spans may allow for none
+        return reported and replace(reported, slow_clients=slow)
+    if reported is None:
+        return learned
     if not learned.is_lower_bound:
         return replace(learned, source=f"{learned.source}; {reported.source}")
     is_refuted = reported.messages_per_s < learned.messages_per_s
     return learned if is_refuted else replace(reported, slow_clients=slow)
+
+
+def shared_capacity(intervals: Sequence[QueueInterval]) -> Capacity | None:
+    """Return what one of the members can do that share the messages of all queues, ``None`` when nothing was consumed.
+
+    The group's consumption over its members while messages waited: then each has work all the time, as it would have
+    taken them otherwise. Never so for a whole span: the highest rate of all spans, as a lower bound.
+    """
+    learned = _capacity_while_busy(shared_spans(intervals))
+    if learned is None or not learned.low:  # pops come in lumps: a few spans may allow for any rate down to none
+        return None
+    how = "the group's consumption over its members"
+    if learned.is_lower_bound:
+        least = f"at least {learned.messages_per_s:.1f} messages/s, {how}: messages did not wait all the time"
+        return replace(learned, source=least)
+    bounds = f"{learned.low:.1f} to {learned.high:.1f} messages/s (95 %)"
+    return replace(learned, source=f"{how} while messages waited, {learned.observations} spans: {bounds}")
 
 
 def learned_capacity(spans: Sequence[ClientSpan]) -> Capacity | None:

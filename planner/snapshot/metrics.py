@@ -9,7 +9,8 @@ from planner.model.intervals import QueueInterval
 from planner.model.points import GroupPoint, MetricHistory
 from planner.model.queues import Queue
 from planner.model.snapshot import GroupSnapshot, QueueState, SeriesPoint, SnapshotSection
-from planner.snapshot.build import RECENT, SnapshotSettings
+from planner.snapshot.settings import RECENT, SnapshotSettings
+from planner.text.words import duration
 
 RATES = "rates"
 """The name of a snapshot's part with rates."""
@@ -31,7 +32,7 @@ def with_metrics(snapshot: GroupSnapshot, past: MetricHistory, settings: Snapsho
         RATES,
         max(0.0, past.age_s(snapshot.at) or 0.0),
         covered,
-        f"from {past.source}, as live samples cover {live:.0%} of the window of {settings.window_s:.0f} s",
+        f"from {past.source}, as live samples cover {live:.0%} of the window of {duration(settings.window_s)}",
     )
     return replace(
         with_past,

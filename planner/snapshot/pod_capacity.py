@@ -9,7 +9,7 @@ from itertools import pairwise
 from planner.history.busy import SPAN_S, ClientSpan
 from planner.model.snapshot import Capacity
 from planner.snapshot.capacity import DECIMALS, bounds_of
-from planner.words import counted
+from planner.text.words import counted
 
 STATED = "stated by the policy"
 """The source of a figure or a name that a policy stated: nothing that somebody observed."""
@@ -30,6 +30,8 @@ def with_pod_capacity(
         return capacity
     mean = sum(span.consumed for span in busy) / sum(span.seconds for span in busy)
     low, high = bounds_of(busy, mean)
+    if not low:  # few spans that differ much may allow for any rate down to none
+        return capacity
     busy_pods = f"{counted(len({span.client for span in busy}), 'pod')} whose {per_pod} consumers all had work"
     return replace(
         capacity,

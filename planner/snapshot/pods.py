@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from planner.model.deployments import Deployment
 from planner.model.membership import KafkaMember, Member
 from planner.model.snapshot import GroupSnapshot
-from planner.words import counted, some
+from planner.text.words import counted, some
 from planner.workload import MemberClues, clues_of, pods_by_clues
 
 FIELD = "spec.membersPerPod"
@@ -46,10 +46,10 @@ def pod_size(
 
 def pod_size_of(snapshot: GroupSnapshot, stated: int | None) -> PodSize:
     """Return how many members each pod runs by what a snapshot holds, under a policy that states ``stated``."""
-    members: Sequence[Member | KafkaMember] = snapshot.members
-    if snapshot.system != "kafka":
-        # What a RocketMQ client shows of its pod is all in its id.
-        members = [Member(client, "", "", 0) for client in snapshot.clients]
+    # Clients of a RocketMQ group have no entry in ``members``: what one shows of its pod is all in its id.
+    members: Sequence[Member | KafkaMember] = snapshot.members or [
+        Member(client, "", "", 0) for client in snapshot.clients
+    ]
     was_read = snapshot.pods or (snapshot.deployment is not None and snapshot.deployment.pods is not None)
     pods = {link.client: link.pod for link in snapshot.pods} if was_read else None
     return pod_size(list(map(clues_of, members)), snapshot.deployment, pods, stated)

@@ -3,7 +3,7 @@
 from collections.abc import Sequence
 
 from planner.model.brokers import BrokerState, release
-from planner.model.membership import ClientTuning, GroupMember, Member
+from planner.model.membership import ClientTuning, GroupMember, Member, rocketmq_members
 from planner.model.snapshot import ClientSetup
 
 DECIMALS = 6
@@ -11,7 +11,7 @@ DECIMALS = 6
 
 def client_setups(members: Sequence[GroupMember]) -> tuple[ClientSetup, ...]:
     """Return one setup for each RocketMQ member, by client id; none for a Kafka group."""
-    setups = (_setup(member) for member in members if isinstance(member, Member))
+    setups = map(_setup, rocketmq_members(members))
     return tuple(sorted(setups, key=lambda setup: setup.client))
 
 
@@ -25,6 +25,8 @@ def _setup(member: Member) -> ClientSetup:
         threads=tuning.threads if tuning else None,
         call_s=_call_s(tuning) if tuning else None,
         settings=_settings(tuning) if tuning else (),
+        handled_per_s=_handled_per_s(tuning) if tuning else None,
+        cached_messages=tuning.cached_messages if tuning else None,
     )
 
 
@@ -35,6 +37,12 @@ def _call_s(tuning: ClientTuning) -> float | None:
     if not busy:
         return None
     return round(sum(figure.consume_rt_ms * figure.ok_per_s for figure in busy) / handled / 1000.0, DECIMALS)
+
+
+def _handled_per_s(tuning: ClientTuning) -> float | None:
+    """Return the messages per second of the last minute, consumed or failed, of the topics whose calls took time."""
+    busy = [figure for figure in tuning.figures if figure.consume_rt_ms > 0 and figure.ok_per_s > 0]
+    return round(sum(figure.ok_per_s + figure.failed_per_s for figure in busy), DECIMALS) if busy else None
 
 
 def _settings(tuning: ClientTuning) -> tuple[tuple[str, str], ...]:

@@ -4,6 +4,7 @@ from collections.abc import Sequence
 
 from planner.model.membership import GroupMember
 from planner.model.samples import KafkaGroup
+from planner.model.snapshot import SHARE
 
 STRATEGY_PACKAGE = "org.apache.rocketmq.client.consumer.rebalance"
 
@@ -35,7 +36,7 @@ def observed_strategy(members: Sequence[GroupMember]) -> tuple[str | None, str]:
     """
     classes = sorted({m.tuning.strategy_class for m in members if m.tuning and m.tuning.strategy_class})
     if not classes:
-        return None, "no member tells its allocation strategy"
+        return None, "no member reports its allocation strategy"
     if len(classes) > 1:
         return None, f"members run different strategies ({', '.join(classes)}): a split brain"
     name = strategy_name(classes[0])
@@ -47,9 +48,13 @@ def observed_strategy(members: Sequence[GroupMember]) -> tuple[str | None, str]:
 def observed_assignor(group: KafkaGroup) -> tuple[str | None, str]:
     """Return the assignor that a Kafka group agreed on and a sentence that says how it is known.
 
-    The server's own ``range`` is ``range-server``: it computes other answers than the clients' one.
+    The server's own ``range`` is ``range-server``: it computes other answers than the clients' one. ``share`` is the
+    built-in assignor of share groups, ``simple``.
     """
     if group.assignor is None:
         return None, f"the coordinator names no assignor while the group is {group.state}"
+    if group.is_share:
+        name = SHARE if group.assignor == "simple" else group.assignor
+        return name, f"the coordinator (share group, assignor {group.assignor})"
     name = f"{group.assignor}-server" if (group.protocol, group.assignor) == ("consumer", "range") else group.assignor
     return name, f"the coordinator ({group.protocol} protocol)"

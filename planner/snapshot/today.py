@@ -3,12 +3,13 @@
 from collections.abc import Iterator
 from dataclasses import replace
 
-from planner import words
+from planner.model.machine_rooms import with_rooms
 from planner.model.snapshot import Capacity, GroupSnapshot, SnapshotSection
-from planner.snapshot.build import SnapshotSettings
 from planner.snapshot.pod_capacity import STATED, with_stated_pod
 from planner.snapshot.pods import pod_size_of
+from planner.snapshot.settings import SnapshotSettings
 from planner.snapshot.unlisted import GRPC_CLIENTS
+from planner.text import words
 
 CONTRADICTED = "the policy s"
 """How a source begins that refuses the earlier policy's strategy (says, states)."""
@@ -26,7 +27,7 @@ def under_policy(snapshot: GroupSnapshot, settings: SnapshotSettings) -> GroupSn
     adapted = _with_strategy(
         _with_percentile(_with_window(_with_pods(snapshot, settings), settings), settings), settings
     )
-    return replace(adapted, capacity=_capacity(adapted, settings), timing=settings.timing)
+    return replace(adapted, capacity=_capacity(adapted, settings), timing=settings.timing, new_pods=settings.new_pods)
 
 
 def differences(snapshot: GroupSnapshot, adapted: GroupSnapshot) -> Iterator[str]:
@@ -44,8 +45,11 @@ def differences(snapshot: GroupSnapshot, adapted: GroupSnapshot) -> Iterator[str
         )
     if snapshot.timing != adapted.timing:
         yield "timing: the policy's of today"
+    if snapshot.new_pods != adapted.new_pods:
+        yield "new pods and the percentile of their ids: the policy's of today"
     if snapshot.window_s != adapted.window_s:
-        yield f"window: {adapted.window_s:.0f} s, the snapshot has rates of {snapshot.window_s:.0f} s"
+        stated, had = words.duration(adapted.window_s), words.duration(snapshot.window_s)
+        yield f"window: {stated}, the snapshot has rates of {had}"
     if snapshot.percentile != adapted.percentile:
         yield f"percentile: {adapted.percentile:g}, the snapshot has upper rates of percentile {snapshot.percentile:g}"
 
@@ -85,7 +89,7 @@ def _with_strategy(snapshot: GroupSnapshot, settings: SnapshotSettings) -> Group
     if stated == had:
         # Options that ownership showed stay where the policy of today states none.
         options = settings.strategy_options or snapshot.strategy_options
-        return replace(snapshot, strategy_options=options)
+        return replace(snapshot, strategy_options=with_rooms(options, snapshot.clients, settings.new_pods.room))
     # No statement makes a proxy's clients own queues, and one that was contradicted stays so.
     is_contradicted = source.startswith(CONTRADICTED) and f" {stated}, but " in source
     if had is None and (GRPC_CLIENTS in source or is_contradicted):
@@ -93,7 +97,8 @@ def _with_strategy(snapshot: GroupSnapshot, settings: SnapshotSettings) -> Group
     if had is not None and source != STATED:
         wrong = f"the policy says {stated}, but {source} says {had}"
         return replace(snapshot, strategy=None, strategy_options={}, strategy_source=wrong)
-    return replace(snapshot, strategy=stated, strategy_options=settings.strategy_options, strategy_source=STATED)
+    options = with_rooms(settings.strategy_options, snapshot.clients, settings.new_pods.room)
+    return replace(snapshot, strategy=stated, strategy_options=options, strategy_source=STATED)
 
 
 def _with_pods(snapshot: GroupSnapshot, settings: SnapshotSettings) -> GroupSnapshot:
@@ -128,8 +133,9 @@ def _with_window(snapshot: GroupSnapshot, settings: SnapshotSettings) -> GroupSn
 def _of_window(section: SnapshotSection, had_s: float, stated_s: float) -> SnapshotSection:
     if section.name != RATES:
         return section
+    had, stated = words.duration(had_s), words.duration(stated_s)
     if stated_s > had_s:
         covered = round(section.completeness * had_s / stated_s, 4)
-        return replace(section, completeness=covered, note=f"samples of {had_s:.0f} s for a window of {stated_s:.0f} s")
-    lacks = f"means of {had_s:.0f} s, out of which no window of {stated_s:.0f} s can be cut"
+        return replace(section, completeness=covered, note=f"samples of {had} for a window of {stated}")
+    lacks = f"means of {had}, out of which no window of {stated} can be cut"
     return replace(section, completeness=0.0, note=lacks)

@@ -6,7 +6,6 @@ A folder of two files. ``capture.json`` says what was recorded (kind ``Capture``
 
 import gzip
 import hashlib
-import json
 import zlib
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
@@ -15,11 +14,12 @@ from pathlib import Path
 
 from pydantic import TypeAdapter
 
-from planner.documents.data import SAMPLE, DataKind
+from planner.documents.data import MOST_SAMPLE_VALUES, SAMPLE, DataKind
 from planner.documents.format import canonical
-from planner.errors import BadInputError, DocumentError, UnknownNameError
+from planner.errors import BadInputError, DocumentError, UnknownNameError, why_unread
 from planner.model.samples import GroupSample
 from planner.storage.files import write_atomically
+from planner.text.bounded import MOST_BYTES
 
 HEADER_FILE = "capture.json"
 SAMPLES_FILE = "samples.jsonl.gz"
@@ -43,7 +43,7 @@ class CaptureHeader:
     versions: tuple[tuple[str, str], ...]
 
 
-HEADER: DataKind[CaptureHeader] = DataKind("Capture", TypeAdapter(CaptureHeader))
+HEADER: DataKind[CaptureHeader] = DataKind("Capture", TypeAdapter(CaptureHeader), MOST_SAMPLE_VALUES)
 
 
 @dataclass(frozen=True, slots=True)
@@ -67,15 +67,20 @@ class Capture:
         count = 0
         for line in _lines(path):
             count += 1
+            if count > self.header.samples:
+                raise self._edited(path, f"more than {self.header.samples}")
             content.update(line)
             sample = _sample(line, f"{path} line {count}")
             if group is None or sample.group == group:
                 yield sample
         if content.hexdigest() != self.header.samples_sha256:
-            raise DocumentError(
-                f"{path}: found {count} samples with another digest than {HEADER_FILE} names for its "
-                f"{self.header.samples}: the file was edited, take it again from its origin"
-            )
+            raise self._edited(path, count)
+
+    def _edited(self, path: Path, samples: object) -> DocumentError:
+        return DocumentError(
+            f"{path}: found {samples} samples with another digest than {HEADER_FILE} names for its "
+            f"{self.header.samples}: the file was edited, take it again from its origin"
+        )
 
 
 def open_capture(folder: Path) -> Capture:
@@ -121,18 +126,20 @@ def write_capture(
 def _lines(path: Path) -> Iterator[bytes]:
     try:
         with gzip.open(path, "rb") as file:
-            yield from file
+            # A sample is a line, and 184 KB unpack to a line that no memory holds.
+            while line := file.readline(MOST_BYTES + 1):
+                yield line
     except FileNotFoundError:
         raise BadInputError(f"capture file {path} does not exist: take the capture again from its origin") from None
     except (EOFError, gzip.BadGzipFile, zlib.error) as error:
         raise DocumentError(f"{path}: cut off or broken ({error}): take the capture again from its origin") from error
     except OSError as error:
-        raise BadInputError(f"capture file {path} cannot be read: {error}") from error
+        raise BadInputError(f"capture file {path} cannot be read: {why_unread(error)}") from error
 
 
 def _sample(line: bytes, where: str) -> GroupSample:
     try:
-        body = json.loads(line)
+        body = SAMPLE.load_body(line)
     except (ValueError, RecursionError) as error:  # also integers of thousands of digits
         raise DocumentError(f"{where}: not valid JSON ({error}): take the capture again from its origin") from error
     return SAMPLE.validate(body, where)

@@ -10,13 +10,19 @@ from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass, replace
 from datetime import UTC, datetime
 from itertools import groupby
+from typing import TYPE_CHECKING
 
 from planner.documents.policy import ConsumerScalingPolicy
 from planner.documents.source import KafkaSource, RocketMQSource
 from planner.errors import OutOfReachError, PlannerError, UnknownNameError
+from planner.model.deployments import AlsoServing, Deployment, together
 from planner.model.samples import GroupSample
-from planner.printable import one_line
-from planner.words import some
+from planner.text.printable import one_line
+from planner.text.words import some
+from planner.workload import clues_of, join_members, serving
+
+if TYPE_CHECKING:
+    from planner.sources.kubernetes import KubernetesApi
 
 log = logging.getLogger(__name__)
 
@@ -220,7 +226,10 @@ def _open_rocketmq(source: RocketMQSource, topics: Topics) -> Iterator[ReadGroup
     account, spec = source.credentials_file, source.tls
     tls = Tls(spec.ca_file, spec.verify, spec.verify_names, spec.certificate_file, spec.key_file) if spec else None
     with RocketMQAdmin(
-        source.name_servers, credentials=Credentials.read(account) if account else None, tls=tls
+        source.name_servers,
+        credentials=Credentials.read(account) if account else None,
+        tls=tls,
+        proxies=source.proxies or (),
     ) as admin:
         yield read
 
@@ -249,15 +258,19 @@ def _open_deployments(policies: Sequence[ConsumerScalingPolicy]) -> Iterator[Com
     def complete(policy: ConsumerScalingPolicy, sample: GroupSample) -> SampleOrError:
         if policy.spec.kubernetes is None:
             return sample
-        namespace, name = policy.metadata.namespace, policy.spec.scale_target_ref.name
-        try:
-            deployment = read_workload(apis[policy.spec.kubernetes], namespace, name, sample.at)
-        except UnknownNameError as error:
-            return error
-        except OutOfReachError as error:
-            problem = f"Deployment {namespace}/{name} was not read: {error}"
-            return replace(sample, problems=(*sample.problems, problem))
-        return replace(sample, deployment=deployment)
+        namespace, kind, api = policy.metadata.namespace, policy.spec.target_kind, apis[policy.spec.kubernetes]
+        deployments: list[Deployment] = []
+        for name in policy.spec.target_names:
+            try:
+                version = policy.spec.target_api_version
+                deployments.append(read_workload(api, namespace, name, sample.at, kind, version))
+            except UnknownNameError as error:
+                return error
+            except OutOfReachError as error:
+                problem = f"{kind} {namespace}/{name} was not read: {error}"
+                return replace(sample, problems=(*sample.problems, problem))
+        deployment = together(deployments)
+        return replace(sample, deployment=_with_others(apis[policy.spec.kubernetes], policy, deployment, sample))
 
     with ExitStack() as opened:
         apis = {
@@ -266,3 +279,25 @@ def _open_deployments(policies: Sequence[ConsumerScalingPolicy]) -> Iterator[Com
             if spec is not None
         }
         yield complete
+
+
+def _with_others(
+    api: "KubernetesApi", policy: ConsumerScalingPolicy, deployment: Deployment, sample: GroupSample
+) -> Deployment:
+    """Return the Deployment with the other workloads that serve the group: two more reads where some member is not its.
+
+    Where the pods of the namespace cannot be read nobody knows, as before.
+    """
+    from planner.sources.kubernetes import read_pods  # noqa: PLC0415  needs the kubernetes extra
+
+    clues = tuple(map(clues_of, sample.members))
+    label = policy.snapshot_settings.member_label
+    if deployment.pods is None or not join_members(deployment.pods, clues, label).members_without_pod:
+        return deployment
+    try:
+        served = serving(read_pods(api, deployment.namespace), clues, label).members
+    except OutOfReachError as error:
+        log.debug("other workloads of group %s not read: %s", sample.group, error)
+        return deployment
+    others = ((workload, len(members)) for workload, members in served if workload not in deployment.workloads)
+    return replace(deployment, also_serving=tuple(AlsoServing(*other) for other in others))

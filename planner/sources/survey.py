@@ -73,11 +73,12 @@ def open_rocketmq(
     account: Path | None = None,
     uses_tls: bool = False,
     ca_file: Path | None = None,
+    proxies: Sequence[str] = (),
 ) -> Iterator[OpenInstallation]:
     """Hold the connections to a RocketMQ installation; no ``groups`` means all that its brokers know.
 
     ``account`` is a file with ``accessKey`` and ``secretKey``, ``ca_file`` holds the authorities to trust, and means
-    TLS.
+    TLS. ``proxies`` are the remoting ports of proxies, which list gRPC clients.
 
     Raises ``OutOfReachError`` when no server answers, ``UnknownNameError`` for a cluster that does not exist,
     ``BadInputError`` where there is no group at all.
@@ -93,7 +94,7 @@ def open_rocketmq(
 
     credentials = Credentials.read(account) if account else None
     tls = Tls(ca_file) if uses_tls or ca_file else None
-    with RocketMQAdmin(name_servers, credentials=credentials, tls=tls) as admin:
+    with RocketMQAdmin(name_servers, credentials=credentials, tls=tls, proxies=proxies) as admin:
         listed = GroupList(tuple(dict.fromkeys(groups)), ()) if groups else list_groups(admin, cluster)
         _check(listed.names, listed.problems, name_servers)
         yield OpenInstallation(
@@ -105,7 +106,7 @@ def open_rocketmq(
 
 @contextmanager
 def open_kafka(bootstrap: str, groups: Sequence[str], *, account: Path | None = None) -> Iterator[OpenInstallation]:
-    """Hold the connections to a Kafka cluster as ``open_rocketmq`` does; share and other groups are left out.
+    """Hold the connections to a Kafka cluster as ``open_rocketmq`` does; streams and other groups are left out.
 
     ``account`` is a file of client properties (SASL, TLS).
     """
@@ -126,7 +127,7 @@ def open_kafka(bootstrap: str, groups: Sequence[str], *, account: Path | None = 
 
 def _check(names: Sequence[str], problems: Sequence[str], where: str) -> None:
     if not names and problems:
-        raise OutOfReachError(f"{where} tells of no consumer group, and not all of its brokers answered: {problems[0]}")
+        raise OutOfReachError(f"{where} reports no consumer group, and not all of its brokers answered: {problems[0]}")
     if not names:
         raise BadInputError(f"{where} knows no consumer group yet: start a consumer, or check address and cluster")
 
@@ -168,7 +169,7 @@ def _read_once(
     try:
         for group, answer in installation.read(groups, datetime.now(UTC)):
             answered.add(group)
-            show(f"look {number}: {len(answered)} of {len(groups)} groups read")
+            show(f"sample {number}: {len(answered)} of {len(groups)} groups read")
             result.note(group, answer, named=named)
     except (OutOfReachError, UnknownNameError) as error:
         if not result.samples:
@@ -181,5 +182,8 @@ def _read_once(
 def _wait(until: float, show: ShowProgress, groups: int, watch_s: float) -> None:
     left = until - time.monotonic()
     if left > 0:
-        show(f"watching {groups} {'group' if groups == 1 else 'groups'} for {watch_s:.0f} s, so that rates can be told")
+        show(
+            f"watching {groups} {'group' if groups == 1 else 'groups'} for {watch_s:.0f} s, so that rates can be "
+            "measured"
+        )
         time.sleep(left)

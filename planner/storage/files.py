@@ -70,12 +70,15 @@ def _replace(path: Path, data: bytes) -> None:
         temporary.replace(path)
     finally:
         temporary.unlink(missing_ok=True)
-    _flush_folder(path.parent)
+    flush(path.parent)
 
 
-def _flush_folder(folder: Path) -> None:
-    """Have the rename itself on disk: a crash of the machine would otherwise bring the old file back."""
-    handle = os.open(folder, os.O_RDONLY)
+def flush(path: Path) -> None:
+    """Have what was written into a file on disk, or the names in a folder: a machine that crashes loses them else.
+
+    Raises ``OSError``.
+    """
+    handle = os.open(path, os.O_RDONLY)
     try:
         os.fsync(handle)
     finally:

@@ -2,12 +2,18 @@
 
 ::
 
-    samples/rocketmq/<cluster>/<group>/20261121T101500.000Z.json   one look at one group, until it is packed
+    readings/rocketmq/<cluster>/20261121T101500.000Z-1a2b3c4d5e6f.jsonl   one reading of an installation: its groups'
+                                                                   samples, a line each, until they are packed
+    samples/rocketmq/<cluster>/<group>/20261121T101500.000Z.json   one sample of one group, until it is packed
+    readings/rocketmq/<cluster>/set-aside/                         files that cannot be read, out of everybody's way
+    samples/rocketmq/<cluster>/<group>/set-aside/                  the same
     metrics/rocketmq/<cluster>/<group>/20261121T101500.000Z.json   a group's past out of metrics, until it is imported
     metrics/rocketmq/<cluster>/<group>/read-up-to.txt              the time up to which metrics were read
     calibration/rocketmq/<cluster>/<group>/20261121T101500.000Z-1a2b3c4d5e6f.json   how a plan's forecast did, by time
     history/                                                       the lag history (Spark): docs/history.md
     last-decisions.json                                            what live runs made of each policy, for notices
+    offered-plans.json                                             the last plan of each policy that was offered
+    asked/<policy>.txt                                             digest of its last plan that people were asked for
     sampling.json                                                  since when planner sample has read each group
     sampling.lock                                                  which planner sample reads for this folder
     runs/<run>/policies/<policy>.yaml                              the policies as the run read them, once
@@ -15,11 +21,14 @@
     runs/<run>/origin.json                                         the objects that the policies are, in a cluster
     runs/<run>/snapshots/<policy>.json                             what is true, one file a policy
     runs/<run>/outcomes/*.parquet                                  candidates of all policies (Spark)
+    runs/<run>/set-aside.json                                      file -> why it was set aside in this run (Spark)
     runs/<run>/results.json                                        what came of every policy, one line each (Spark)
     runs/<run>/stages.json                                         each stage's counts and seconds (Spark)
     runs/<run>/<policy>/decision.yaml                              what was decided, or else
+    runs/<run>/<policy>/own-decision.yaml                          what its group would get alone, if pods are shared
     runs/<run>/<policy>/no-decision.txt                            one sentence that says why nothing was
     runs/<run>/<policy>/                                           snapshot.json, outcomes.json, plan.yaml, report.html
+    runs/<run>/<policy>/answer.json                                what a person answered to its plan (Airflow)
     migrations/<run>/<policy>.<request>/                           snapshot.json and plan.yaml of a migration
 
 A run is named by the time that its snapshots speak of.
@@ -37,6 +46,9 @@ from planner.model.points import MetricHistory
 from planner.model.samples import GroupSample
 from planner.storage.files import remove_file
 
+RUNS: Final = "runs"
+TIDY: Final = "tidy"
+"""The stage of a run that no decision waits for, as ``stages.json`` names it."""
 MOST_BYTES: Final = 255
 """Of one path segment, on the file systems of Linux."""
 _SHOWN: Final = 60
@@ -75,7 +87,13 @@ _TIME_NAME = re.compile(r"\d{8}T\d{6}\.\d{3}Z")
 
 def is_time_name(name: str) -> bool:
     """Tell whether a name is one that ``time_name`` makes."""
-    return _TIME_NAME.fullmatch(name) is not None
+    if _TIME_NAME.fullmatch(name) is None:
+        return False
+    try:
+        time_of_name(name)
+    except ValueError:  # digits of no time: the 99th of a month
+        return False
+    return True
 
 
 def time_of_name(name: str) -> datetime:
@@ -107,6 +125,16 @@ def samples_folder(data: Path) -> Path:
     return data / "samples"
 
 
+def readings_folder(data: Path) -> Path:
+    """Return the folder of all readings of installations."""
+    return data / "readings"
+
+
+def cluster_readings(data: Path, system: str, cluster: str) -> Path:
+    """Return the folder of the readings of one cluster's installations."""
+    return readings_folder(data) / system / file_name(cluster)
+
+
 def group_folder(data: Path, system: str, cluster: str, group: str) -> Path:
     """Return the folder of one group's raw samples."""
     return samples_folder(data) / system / file_name(cluster) / file_name(group)
@@ -115,6 +143,11 @@ def group_folder(data: Path, system: str, cluster: str, group: str) -> Path:
 def sample_path(data: Path, sample: GroupSample) -> Path:
     """Return where a sample of one group and time belongs."""
     return group_folder(data, sample.system, sample.cluster, sample.group) / f"{time_name(sample.at)}.json"
+
+
+def asked_plan(data: Path, policy: str) -> Path:
+    """Return the file that names the policy's last plan for which people were asked, by its digest."""
+    return data / "asked" / file_name(f"{policy}.txt")
 
 
 def sampling_record(data: Path) -> Path:
@@ -153,7 +186,7 @@ def calibration_folder(data: Path, system: str, cluster: str, group: str) -> Pat
 
 def runs_folder(data: Path) -> Path:
     """Return the folder of every run's policies, plans and pages."""
-    return data / "runs"
+    return data / RUNS
 
 
 def history_folder(data: Path) -> Path:
@@ -198,6 +231,11 @@ class RunFolder:
         return self.path / "origin.json"
 
     @property
+    def set_aside(self) -> Path:
+        """Which files of the data folder could not be used and were set aside: one sentence each, by path."""
+        return self.path / "set-aside.json"
+
+    @property
     def snapshots(self) -> Path:
         """The folder of all snapshots."""
         return self.path / "snapshots"
@@ -233,6 +271,7 @@ class RunFolder:
             self.outcomes,
             self.problems,
             self.origin,
+            self.set_aside,
             self.results,
             self.stages,
         ):
@@ -262,6 +301,11 @@ class PolicyFiles:
         return self.folder / "decision.yaml"
 
     @property
+    def own_decision(self) -> Path:
+        """What the group would get alone; only where its pods serve other groups too."""
+        return self.folder / "own-decision.yaml"
+
+    @property
     def no_decision(self) -> Path:
         """One sentence: why there is no decision."""
         return self.folder / "no-decision.txt"
@@ -276,7 +320,12 @@ class PolicyFiles:
         """The page for people."""
         return self.folder / "report.html"
 
+    @property
+    def answer(self) -> Path:
+        """What a person answered to the question whether the plan is to be carried out."""
+        return self.folder / "answer.json"
+
     def forget_results(self) -> None:
         """Remove everything that an earlier try of the same run left, except the reason why there is no decision."""
-        for path in (self.snapshot, self.outcomes, self.decision, self.plan, self.report):
+        for path in (self.snapshot, self.outcomes, self.decision, self.own_decision, self.plan, self.report):
             remove_file(path)

@@ -1,9 +1,10 @@
 """``CalibrationRecord``: one forecast and what came of it, kept for the next one."""
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 from datetime import datetime
 
-from planner.rollout.plan import GroupRef, RolloutPlan
+from planner.rollout.plan import GroupRef, OtherGroup, RolloutPlan
 from planner.verification.verdict import Figure, Fit, Verdict
 
 
@@ -38,19 +39,33 @@ class CalibrationRecord:
     misses: tuple[Miss, ...]
 
 
-def calibration_record(plan: RolloutPlan, verdict: Verdict) -> CalibrationRecord:
-    """Return the record of a plan that was carried out and judged."""
+def calibration_records(plan: RolloutPlan, verdict: Verdict) -> tuple[CalibrationRecord, ...]:
+    """Return the records of a plan that was carried out and judged: its own group's, then those of each other group.
+
+    A group of the same pods that the verdict has no figures for has none.
+    """
+    figures = {other.group: other.figures for other in verdict.others or ()}
+    others = ((other, figures[other.group.group]) for other in plan.others or () if other.group.group in figures)
+    return (
+        _record(plan, plan.migration, verdict.judged_at, verdict.figures),
+        *(_record(other, plan.migration, verdict.judged_at, judged) for other, judged in others),
+    )
+
+
+def _record(
+    basis: RolloutPlan | OtherGroup, migration: str | None, judged_at: datetime, figures: Sequence[Figure]
+) -> CalibrationRecord:
     return CalibrationRecord(
-        group=plan.group,
-        policy=plan.policy,
-        strategy=plan.preconditions.strategy,
-        migration=plan.migration,
-        members_before=len(plan.preconditions.members),
-        members_after=len(plan.forecast.owners_after),
-        queues=plan.preconditions.queues,
-        snapshot_digest=plan.snapshot.digest,
-        judged_at=verdict.judged_at,
-        misses=tuple(map(_miss, verdict.figures)),
+        group=basis.group,
+        policy=basis.policy,
+        strategy=basis.preconditions.strategy,
+        migration=migration,
+        members_before=len(basis.preconditions.members),
+        members_after=len(basis.forecast.owners_after),
+        queues=basis.preconditions.queues,
+        snapshot_digest=basis.snapshot.digest,
+        judged_at=judged_at,
+        misses=tuple(map(_miss, figures)),
     )
 
 

@@ -16,7 +16,8 @@ class TimedObservation:
     ``owners`` are the members that reported to own a queue. ``is_calm``: every queue has one owner, the one that the
     strategy gives it, and no rebalance is under way. ``epoch`` counts rebalances where the broker does. ``capacity`` is
     what one consumer can do, in messages per second; ``None`` where that is unknown. ``shares_messages``: members take
-    messages of every queue, so that there are no ``owners``.
+    messages of every queue, so that there are no ``owners``; ``busiest_fraction`` of all that comes may be one member's
+    then, ``None`` where each gets the same.
     """
 
     began_s: float
@@ -28,6 +29,7 @@ class TimedObservation:
     epoch: int | None = None
     capacity: Between | None = None
     shares_messages: bool = False
+    busiest_fraction: float | None = None
 
     def is_same(self, other: "TimedObservation") -> bool:
         """True when both show the same members, owners and epoch."""

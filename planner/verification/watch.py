@@ -98,7 +98,7 @@ class Watch:
         drained_s = None if span.empty_s is None else Between(0.0, max(0.0, span.empty_s - span.begun.at_s))
         return ObservedChange(
             moved_queues=moved_queues,
-            pause_seconds=Between.exactly(0) if shares else self._longest(self.moved, span, span.delivered_s),
+            pause_seconds=self._shared_pause() if shares else self._longest(self.moved, span, span.delivered_s),
             stall_seconds=self._longest(self.waiting.keys() if shares else stayed, span, span.delivered_s)
             if all_past
             else None,
@@ -152,6 +152,10 @@ class Watch:
             return None
         return Between(sum(delay.low for delay in known), sum(delay.high for delay in known))
 
+    def _shared_pause(self) -> Between | None:
+        """Return that no queue pauses where every member reads each; unknown where single members read some."""
+        return Between.exactly(0) if self.last.busiest_fraction is None else None
+
     def _utilisation(self, span: Span) -> Between | None:
         """Return the busiest consumer's share of what it can do, by what came for it since the group is calm.
 
@@ -168,7 +172,8 @@ class Watch:
         least_s, most_s = last.began_s - first.ended_s, last.ended_s - first.began_s
         chance = 2 * math.sqrt(most)
         low, high = max(0.0, most - chance) / most_s, (most + chance + 2) / least_s
-        return Between(low / last.capacity.high, high / last.capacity.low)
+        unevenness = last.busiest_fraction * len(last.members) if last.busiest_fraction else 1.0
+        return Between(low / last.capacity.high, unevenness * high / last.capacity.low)
 
 
 def _came(first: TimedObservation, last: TimedObservation) -> list[float]:

@@ -2,7 +2,7 @@
 
 from dataclasses import dataclass
 
-from planner.model.membership import GroupMember, Member
+from planner.model.membership import GroupMember
 
 
 @dataclass(frozen=True, slots=True)
@@ -18,23 +18,5 @@ class MemberClues:
 
 
 def clues_of(member: GroupMember) -> MemberClues:
-    """Return the clues of a member of either system.
-
-    RocketMQ: the client id is ``ip@instance[@unit][@STREAM]`` (``ClientConfig.buildMQClientId``, 4.9 to 5.5), the IP
-    being what the client takes for its own; the connection's address is what the broker sees, another one behind
-    address translation. Kafka: the address of the connection, the client id and the group instance id.
-    """
-    if isinstance(member, Member):
-        announced, _, rest = member.client_id.partition("@")
-        instance = rest.partition("@")[0]
-        return MemberClues(member.identity, _distinct(announced, _host(member.address)), _distinct(instance))
-    names = _distinct(member.client_id, member.instance_id or "")
-    return MemberClues(member.identity, _distinct(member.host.removeprefix("/")), names)
-
-
-def _host(address: str) -> str:
-    return address.rpartition(":")[0].removeprefix("/").strip("[]")
-
-
-def _distinct(*values: str) -> tuple[str, ...]:
-    return tuple(dict.fromkeys(value for value in values if value))
+    """Return the clues of a member of either system."""
+    return MemberClues(member.identity, member.ip_addresses, member.given_names)

@@ -180,7 +180,7 @@ def _describe_clues(member: MemberClues) -> str:
 def _unclear(member: MemberClues, clues: Sequence[_Clue], left: frozenset[Pod]) -> str:
     if left:
         evidence = " and ".join(f"its {clue.text}" for clue in clues)
-        return f"member {member.identity} could be any of the pods {_names(left)}: {evidence} tells no more; {CURE}"
+        return f"member {member.identity} could be any of the pods {_names(left)}: {evidence} shows no more; {CURE}"
     evidence = "; ".join(f"its {clue.text} says {_names(clue.pods)}" for clue in clues)
     return f"member {member.identity} contradicts itself: {evidence}; {CURE}"
 
@@ -188,7 +188,7 @@ def _unclear(member: MemberClues, clues: Sequence[_Clue], left: frozenset[Pod]) 
 def _translation_problem(link: Link) -> str:
     return (
         f"member {link.member} comes from address {link.pod.host_address} of node {link.pod.node}, as all pods there "
-        f"do behind address translation: that tells no pod; {CURE}"
+        f"do behind address translation: that names no pod; {CURE}"
     )
 
 

@@ -1,12 +1,14 @@
-"""``serving``: which Deployment serves a group, by the pods that its members run in."""
+"""``serving``: which workload serves a group, by the pods that its members run in."""
 
 from collections import defaultdict
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 
-from planner.model.deployments import Pod, Workload
+from planner.model.deployments import DEPLOYMENT, STATEFUL_SET, Pod, Workload
 from planner.workload.clues import MemberClues
 from planner.workload.join import CURE, Evidence, Join, Link, join_members
+
+_SCALED = (DEPLOYMENT, STATEFUL_SET)
 
 
 @dataclass(frozen=True, slots=True)
@@ -24,9 +26,9 @@ class Serving:
 
     @property
     def deployment(self) -> Workload | None:
-        """The one Deployment that runs members; ``None`` when there is none, or more than one workload."""
+        """The one Deployment or StatefulSet that runs members; ``None`` for none, or more than one workload."""
         workloads = [workload for workload, _ in self.members]
-        return workloads[0] if len(workloads) == 1 and workloads[0].kind == "Deployment" else None
+        return workloads[0] if len(workloads) == 1 and workloads[0].kind in _SCALED else None
 
 
 def serving(pods: Sequence[Pod], members: Sequence[MemberClues], label: str | None = None) -> Serving:
@@ -87,9 +89,10 @@ def _several(served: Sequence[tuple[Workload, tuple[str, ...]]]) -> list[str]:
 
 def _foreign(served: Sequence[tuple[Workload, tuple[str, ...]]]) -> list[str]:
     return [
-        f"{len(members)} members run in pods of {workload}, which is no Deployment: the planner scales Deployments"
+        f"{len(members)} members run in pods of {workload}: where its kind has a sub-resource scale, a policy may name "
+        "it by apiVersion, kind and name in scaleTargetRef"
         for workload, members in served
-        if workload.kind != "Deployment"
+        if workload.kind not in _SCALED
     ]
 
 

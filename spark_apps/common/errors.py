@@ -6,15 +6,17 @@ import traceback
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 
-from py4j.protocol import Py4JJavaError
+from py4j.protocol import Py4JError, Py4JJavaError
 from pyspark.errors import PySparkException
 
 from planner import errors
 from planner.errors import DefectError, PlannerError, StorageError
-from planner.printable import one_line
+from planner.text.printable import one_line
 
 _RAISED_BY_A_WORKER = re.compile(r"^planner\.(?:\w+\.)*errors\.(\w+): (.+)$", re.MULTILINE)
 _UNREADABLE = re.compile(r"\[FAILED_READ_FILE[^]]*\] Encountered error while reading file (\S+?)\.? ", re.DOTALL)
+_NO_ROOM = re.compile("No space left on device|Disk quota exceeded|File too large")
+"""The kernel's words for ENOSPC, EDQUOT and EFBIG, as Java passes them on."""
 SENTENCE_MARK = "planner: "
 """What the one sentence begins with on stderr, so that it can be found among Spark's lines."""
 
@@ -48,16 +50,31 @@ def finish(main: Callable[[], None]) -> None:
         _leave(error, ours)
 
 
+def sentence_on(error: Exception) -> str:
+    """Return in one line what was wrong, of an error of another's below its trace on stderr."""
+    ours = error if isinstance(error, PlannerError) else _error_of_ours(error)
+    return one_line(str(ours) if ours else _text(error))
+
+
 def _error_of_ours(error: Exception) -> PlannerError | None:
     """Return what made a worker fail, else for an error in a stage what it is; ``None`` for any other."""
     # Spark gives an error that it has no class for as it came.
     is_sparks = isinstance(error, PySparkException | Py4JJavaError)
-    ours = (error_of_worker(error) or unreadable_file(error)) if is_sparks else None
+    ours = (error_of_worker(error) or unreadable_file(error) or full_disk(error)) if is_sparks else None
+    ours = ours or lost_java(error)
     if ours is None and _stage_of(error):
         traceback.print_exception(error)
-        first = (str(error).splitlines() or ["without a word"])[0]
+        first = (_text(error).splitlines() or ["without a word"])[0]
         return DefectError(f"{type(error).__name__}: {first}: look at Spark's lines above, then run the task again")
     return ours
+
+
+def _text(error: BaseException) -> str:
+    """Return the error's own text; one from Java asks Java for it, which may have ended by then."""
+    try:
+        return str(error)
+    except (ConnectionError, Py4JError):
+        return _NO_ANSWER
 
 
 def _stage_of(error: BaseException) -> str:
@@ -71,7 +88,7 @@ def error_of_worker(error: BaseException) -> PlannerError | None:
 
     Spark passes the worker's traceback on as text only.
     """
-    matches = _RAISED_BY_A_WORKER.findall(str(error))
+    matches = _RAISED_BY_A_WORKER.findall(_text(error))
     if not matches:
         return None
     name, sentence = matches[-1]
@@ -81,12 +98,52 @@ def error_of_worker(error: BaseException) -> PlannerError | None:
 
 def unreadable_file(error: BaseException) -> StorageError | None:
     """Return an error that names the Parquet file which Spark could not read, ``None`` when it was something else."""
-    match = _UNREADABLE.search(str(error))
+    match = _UNREADABLE.search(_text(error))
+    if match is None:
+        return None
+    return unreadable_parquet(match[1])
+
+
+REMEDY = (
+    "bring it back from a backup, or move it away and run the app that writes it again (the history app with --rebuild)"
+)
+"""What to do about a Parquet file that cannot be used."""
+
+
+def unreadable_parquet(name: str, or_else: str = "") -> StorageError:
+    """Return an error that names the Parquet file."""
+    return StorageError(f"{name} cannot be read as Parquet: it is cut off, damaged or gone{or_else}; {REMEDY}")
+
+
+def full_disk(error: BaseException) -> StorageError | None:
+    """Return an error that says why nothing more can be written, ``None`` when it was something else."""
+    match = _NO_ROOM.search(_text(error))
     if match is None:
         return None
     return StorageError(
-        f"{match[1]} cannot be read as Parquet: it is cut off, damaged or gone; bring it back from a backup, or move "
-        "it away and run the history app with --rebuild"
+        f"Spark cannot write ({match[0]}): make room where the history lies and in Spark's own folder "
+        "(spark.local.dir), then run again: nothing is lost"
+    )
+
+
+_NO_ANSWER = "Answer from Java side is empty"
+_LOST = re.compile(rf"SparkContext was shut down|ExecutorLostFailure|java\.lang\.OutOfMemoryError|{_NO_ANSWER}")
+"""Spark's words for a Java process that ended, the driver's or an executor's, while it was asked for something."""
+
+
+def lost_java(error: BaseException) -> StorageError | None:
+    """Return an error that says what to do where a Java process of Spark ended, ``None`` when it was something else.
+
+    The lengths of runs in a Parquet page are its writer's word, so a file of 150 bytes can take any amount of memory.
+    Java ends then (``SparkUncaughtExceptionHandler``), and who asks it finds nobody.
+    """
+    is_gone = isinstance(error, ConnectionError)
+    if not is_gone and not (isinstance(error, Py4JError | PySparkException) and _LOST.search(_text(error))):
+        return None
+    return StorageError(
+        "a Java process of Spark ended while it worked, most often for lack of memory: give it more "
+        "(spark.driver.memory, spark.executor.memory) and run again; where it ends again, a Parquet file states more "
+        "than any memory holds: move away those of the history and of this run that the planner did not write"
     )
 
 

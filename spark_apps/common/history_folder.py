@@ -26,6 +26,7 @@ from planner.documents.data import DataKind
 from planner.errors import DocumentError, NewerVersionError, StorageError
 from planner.storage.layout import is_time_name, time_name
 from spark_apps.common.folder import Folder
+from spark_apps.common.parquet_files import FILE_ROWS, read_parquet
 
 VERSION = 2
 VERSION_FILE = "_version.json"
@@ -125,9 +126,8 @@ def _ended_before(file: Folder, since: datetime) -> bool:
 def _read(base: Folder, folders: Sequence[Folder], schema: StructType) -> DataFrame:
     if not folders:
         return base.spark.createDataFrame([], schema)
-    reader = base.spark.read.schema(schema).option("basePath", base.uri)
     # Parquet columns are nullable on reading, whatever was promised on writing.
-    return reader.parquet(*(folder.uri for folder in folders)).select(*(F.col(name) for name in schema.fieldNames()))
+    return read_parquet(folders, schema, base).select(*(F.col(name) for name in schema.fieldNames()))
 
 
 def day_folders(history: Folder, table: str) -> list[Folder]:
@@ -162,7 +162,7 @@ class Change:
         """
         staged = _staging(self.history).under(self.run, str(self.written), *folder)
         self.written += 1
-        frame.write.option("compression", "zstd").parquet(staged.uri)
+        frame.write.option("compression", "zstd").option("maxRecordsPerFile", FILE_ROWS).parquet(staged.uri)
         for file in staged.files():
             target = self.history.under(*folder, f"{source}-{file.name}")
             self.moves.append((file.uri, target.uri))
@@ -209,6 +209,8 @@ def recover(history: Folder) -> None:
         moves, deletes = parse_journal(journal.read(), history.uri)
         for source, target in moves:
             _carry_on(Folder(history.spark, source), Folder(history.spark, target))
+        for _, target in moves:
+            Folder(history.spark, target).flush()  # what they replace goes now, and sample files soon
         for uri in deletes:
             Folder(history.spark, uri).delete()
     staging.delete()
@@ -225,8 +227,8 @@ def parse_journal(text: bytes, uri: str) -> tuple[Sequence[tuple[str, str]], Seq
     except ValidationError as error:
         raise DocumentError(
             f"{uri}/_staging/{_JOURNAL}: found no journal of a change ({error.error_count()} faults): a change to the "
-            "history is lost, and its sample files are still below samples/ of the data folder. Move the file "
-            "elsewhere, then run again: they are packed anew"
+            "history is lost, and its sample files are still below readings/ and samples/ of the data folder. Move the "
+            "file elsewhere, then run again: they are packed anew"
         ) from error
     locations = [location for move in journal.moves for location in move] + journal.deletes
     for location in locations:
@@ -244,8 +246,8 @@ def _carry_on(staged: Folder, target: Folder) -> None:
     elif not target.exists():
         raise StorageError(
             f"{staged.uri} is gone and {target.uri} is not there: a change to the history is lost. Its sample files "
-            "are still below samples/ of the data folder. Move _staging/journal.json of the history elsewhere, then "
-            "run again: they are packed anew"
+            "are still below readings/ and samples/ of the data folder. Move _staging/journal.json of the history "
+            "elsewhere, then run again: they are packed anew"
         )
 
 

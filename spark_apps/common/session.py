@@ -7,7 +7,7 @@ import sys
 import tempfile
 import zipfile
 from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from pathlib import Path
 
 from pyspark.conf import SparkConf
@@ -63,7 +63,8 @@ def session(name: str) -> Iterator[SparkSession]:
                 spark.sparkContext.addPyFile(str(archive))
             yield spark
     finally:
-        spark.stop()
+        with suppress(ConnectionError):  # a Java process that has ended needs no stop
+            spark.stop()
 
 
 def _submitted_conf() -> SparkConf:

@@ -11,13 +11,16 @@ from dataclasses import dataclass
 from datetime import datetime
 from pathlib import Path
 
-from pyspark.sql import SparkSession
+from pyspark.sql import DataFrame, SparkSession
 
-from planner.documents.policy import ConsumerScalingPolicy, read_policies
-from planner.printable import one_line
+from planner.documents.policy import ConsumerScalingPolicy
+from planner.documents.policy_folder import read_policies
 from planner.storage.layout import RunFolder
+from planner.text.printable import one_line
 from spark_apps.common import arguments
 from spark_apps.common.errors import finish
+from spark_apps.common.folder import Folder
+from spark_apps.common.parquet_files import read_parquet
 from spark_apps.common.policies import policy_frame
 from spark_apps.common.session import session
 from spark_apps.common.stages import Figures, counting_rows, run_stage
@@ -53,10 +56,16 @@ def run_decide(spark: SparkSession, data: Path, policies: Sequence[ConsumerScali
 def decide(spark: SparkSession, data: Path, policies: Sequence[ConsumerScalingPolicy], at: datetime) -> Decisions:
     """Write every policy's decision, or why there is none."""
     run = RunFolder.of(data, at)
-    outcomes, rows = counting_rows(spark.read.schema(OUTCOMES).parquet(str(run.outcomes)))
+    outcomes, rows = counting_rows(read_outcomes(spark, run))
     decisions = write_decisions(policy_frame(spark, policies), outcomes, run)
     # Sorted here: Spark's own sort would first run everything once more to sample the keys.
     return Decisions(dict(sorted((row.policy, row.reason) for row in decisions.collect())), rows())
+
+
+def read_outcomes(spark: SparkSession, run: RunFolder) -> DataFrame:
+    """Return the outcomes of the run; raises ``StorageError`` for a file that is beyond a bound."""
+    folder = Folder.of(spark, run.outcomes)
+    return read_parquet([folder], OUTCOMES, folder)
 
 
 if __name__ == "__main__":

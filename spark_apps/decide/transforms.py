@@ -10,7 +10,7 @@ from planner.documents.data import OUTCOMES, SNAPSHOT
 from planner.documents.policy import ConsumerScalingPolicy
 from planner.errors import PlannerError
 from planner.isolation import attempt
-from planner.policy_stages import give_up, write_decision
+from planner.runs.policy_stages import give_up, write_decision
 from planner.simulation.outcome import CandidateOutcome
 from planner.storage.files import write_atomically
 from planner.storage.layout import RunFolder

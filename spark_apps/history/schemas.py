@@ -28,7 +28,10 @@ GROUP = _columns(system=TEXT, cluster=TEXT, group=TEXT)
 QUEUE = [*GROUP, *_columns(topic=TEXT, broker=TEXT, queue_id=IntegerType())]
 
 BATCHES = StructType([StructField("paths", ArrayType(TEXT), nullable=False)])
-"""Sample files that one task reads in one go, all of one group."""
+"""Where the samples lie that one task reads in one go, all of one group: files, or lines of readings."""
+
+UNREADABLE = StructType([StructField("path", TEXT, nullable=False), StructField("reason", TEXT, nullable=False)])
+"""A file or line that landed and cannot be used, and why, in a sentence."""
 
 SAMPLES = StructType([*GROUP, *_columns(at=TIME, document=TEXT)])
 """One sample of one group, packed: the whole document, byte for byte; ``at`` to the millisecond."""

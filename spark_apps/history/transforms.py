@@ -1,21 +1,21 @@
 """From raw samples to the lag history: a group's queues are put together once, then everything is columns."""
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from functools import partial
-from pathlib import Path
 
 import pyarrow as pa
 from pyspark.sql import Column, DataFrame
 from pyspark.sql import functions as F  # noqa: N812  the name that every PySpark reader knows
 from pyspark.sql.pandas.types import to_arrow_schema
 
-from planner.documents.data import SAMPLE
-from planner.model.queues import MessageQueue, Queue
+from planner.model.queues import Queue
 from planner.model.samples import GroupSample
-from planner.storage.landing import LandedSample
+from planner.runs.landed import read_sample
+from planner.storage.landing import landed_at
 from planner.storage.layout import time_of_name
 from spark_apps.history.columns import OwnerLists, intervals_of, states_after
-from spark_apps.history.schemas import BROKER_TOPIC_KEY, INTERVALS, SAMPLES, STATES, TRACES
+from spark_apps.history.schemas import BROKER_TOPIC_KEY, INTERVALS, SAMPLES, STATES, TRACES, UNREADABLE
+from spark_apps.history.unreadable import Rows, find_unreadable, table_of
 
 SAMPLED = "sample"
 """The source of intervals that come from samples."""
@@ -32,16 +32,19 @@ def read_traces(batches: DataFrame) -> DataFrame:
 def _traces_of_batches(tables: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
     for table in tables:
         for paths in table["paths"].to_pylist():
-            rows = traces_of([SAMPLE.read(Path(path)) for path in paths])
-            yield from pa.Table.from_pylist(rows, to_arrow_schema(TRACES, timezone="UTC")).to_batches()
+            yield from table_of(paths, _traces, TRACES).to_batches()
 
 
-def traces_of(samples: list[GroupSample]) -> list[dict[str, object]]:
+def _traces(locations: Sequence[str]) -> Rows:
+    return traces_of([read_sample(landed_at(location)) for location in locations])
+
+
+def traces_of(samples: list[GroupSample]) -> Rows:
     """Return one row of ``TRACES`` for each queue in the samples of one group."""
     by_queue: dict[Queue, dict[str, list[object]]] = {}
     lists: dict[Queue, OwnerLists] = {}
     for sample in samples:
-        owners = sample.owners
+        owners = sample.consumers
         for offsets in sample.offsets:
             row = by_queue.setdefault(
                 offsets.queue, {name: [] for name in TRACES.names[len(BROKER_TOPIC_KEY) + 1 : -1]}
@@ -59,7 +62,7 @@ def _key(sample: GroupSample, queue: Queue) -> dict[str, object]:
         "cluster": sample.cluster,
         "group": sample.group,
         "topic": queue.topic,
-        "broker": queue.broker if isinstance(queue, MessageQueue) else "",
+        "broker": queue.broker or "",
         "queue_id": queue.number,
     }
 
@@ -72,14 +75,30 @@ def read_documents(batches: DataFrame) -> DataFrame:
 def _documents_of_batches(tables: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
     for table in tables:
         for paths in table["paths"].to_pylist():
-            rows = [_document(Path(path)) for path in paths]
+            rows = [_document(path) for path in paths]
             yield from pa.Table.from_pylist(rows, to_arrow_schema(SAMPLES, timezone="UTC")).to_batches()
 
 
-def _document(path: Path) -> dict[str, object]:
-    system, cluster, group = LandedSample(path).key
-    text = path.read_text(encoding="utf-8")
-    return {"system": system, "cluster": cluster, "group": group, "at": time_of_name(path.stem), "document": text}
+def _document(location: str) -> dict[str, object]:
+    landed = landed_at(location)
+    system, cluster, group = landed.key
+    text = landed.document().decode()
+    return {
+        "system": system,
+        "cluster": cluster,
+        "group": group,
+        "at": time_of_name(landed.time_name),
+        "document": text,
+    }
+
+
+def unreadable_samples(batches: DataFrame) -> DataFrame:
+    """Return the files of the batches that are no whole samples: ``UNREADABLE``."""
+    return batches.mapInArrow(_unreadable_of_batches, UNREADABLE)
+
+
+def _unreadable_of_batches(tables: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
+    return find_unreadable(tables, lambda path: (table_of([path], _traces, TRACES), _document(path)))
 
 
 def derive_intervals(traces: DataFrame, states: DataFrame, sample_every_s: float) -> DataFrame:

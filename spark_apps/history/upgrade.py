@@ -6,6 +6,7 @@ from pyspark.sql.types import StringType, StructField, StructType
 
 from spark_apps.common.folder import Folder
 from spark_apps.common.history_folder import STATES_TABLE, Change
+from spark_apps.common.parquet_files import read_parquet
 from spark_apps.history.schemas import HISTORY
 from spark_apps.history.transforms import SAMPLED, states_of_history
 
@@ -30,7 +31,7 @@ def upgrade(history: Folder) -> None:
 def _version_1(history: Folder, days: list[Folder]) -> DataFrame:
     columns = [field for field in HISTORY if field.name != "source"]
     schema = StructType([*columns, StructField("hour", StringType())])
-    frame = history.spark.read.schema(schema).option("basePath", history.uri).parquet(*(day.uri for day in days))
+    frame = read_parquet(days, schema, history)
     return frame.withColumn("source", F.lit(SAMPLED)).select(*HISTORY.names)
 
 

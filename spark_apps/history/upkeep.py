@@ -10,6 +10,7 @@ from planner.history.curve import REACH
 from spark_apps.common.folder import Folder
 from spark_apps.common.history_folder import DAILY_TABLES, Change, day_folders, day_of, files_by_source, recover
 from spark_apps.common.history_lock import only_run
+from spark_apps.common.parquet_files import FILE_ROWS, read_footer, read_parquet
 from spark_apps.history.schemas import HISTORY, QUEUE_KEY, SAMPLES, TRACES
 
 FILE_BYTES = 128 * 1024 * 1024
@@ -55,17 +56,22 @@ def compact(history: Folder, table: str, folder: Folder) -> None:
     """Merge the files of a day's folder, those of each source by themselves, where there are more than it needs."""
     change = Change(history)
     for source, files in files_by_source(folder).items():
-        needed = ceil(sum(file.size() for file in files) / FILE_BYTES)
+        needed = _files_needed(files) if len(files) > 1 else 1
         if len(files) > needed:
             _merge(change, table, folder, source, files, needed)
     if change.moves:
         change.commit()
 
 
+def _files_needed(files: Sequence[Folder]) -> int:
+    size, rows = sum(file.size() for file in files), sum(read_footer(file).rows for file in files)
+    return max(ceil(size / FILE_BYTES), ceil(rows / FILE_ROWS))
+
+
 def _merge(change: Change, table: str, folder: Folder, source: str, files: Sequence[Folder], needed: int) -> None:
     schema = StructType([field for field in _WITHIN_A_DAY[table] if field.name not in ("day", "system")])
     order = _ORDER[table]
-    rows = folder.spark.read.schema(schema).parquet(*(file.uri for file in files))
+    rows = read_parquet(files, schema, folder)
     merged = rows.coalesce(1) if needed == 1 else rows.repartitionByRange(needed, *order)
     day, system = folder.uri.split("/")[-2:]
     change.write(merged.sortWithinPartitions(*order), table, day, system, source=source)

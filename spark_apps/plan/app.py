@@ -13,8 +13,9 @@ from pathlib import Path
 
 from pyspark.sql import SparkSession
 
-from planner.documents.policy import ConsumerScalingPolicy, read_policies
-from planner.stages import Decided, DecidedRun, keep_results
+from planner.documents.policy import ConsumerScalingPolicy
+from planner.documents.policy_folder import read_policies
+from planner.storage.run import Decided, DecidedRun, keep_results
 from spark_apps.common import arguments
 from spark_apps.common.errors import finish
 from spark_apps.common.policies import policy_frame

@@ -3,4 +3,4 @@
 from pyspark.sql.types import StringType, StructField, StructType
 
 RESULTS = StructType([StructField("result", StringType(), nullable=False)])
-"""One row a policy: what came of it, ``planner.stages.Decided`` as JSON."""
+"""One row a policy: what came of it, ``planner.storage.run.Decided`` as JSON."""

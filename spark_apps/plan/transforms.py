@@ -6,7 +6,8 @@ from collections.abc import Callable, Iterator
 import pandas as pd
 from pyspark.sql import DataFrame
 
-from planner.stages import DecidedRun, plan_policy
+from planner.runs.plan import plan_policy
+from planner.storage.run import DecidedRun
 from spark_apps.common.policies import policy_of
 from spark_apps.plan.schemas import RESULTS
 

@@ -11,7 +11,8 @@ from pathlib import Path
 
 from pyspark.sql import SparkSession
 
-from planner.documents.policy import ConsumerScalingPolicy, read_policies
+from planner.documents.policy import ConsumerScalingPolicy
+from planner.documents.policy_folder import read_policies
 from planner.storage.layout import RunFolder
 from spark_apps.common import arguments
 from spark_apps.common.errors import finish

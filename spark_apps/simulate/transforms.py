@@ -15,7 +15,7 @@ from planner.documents.policy import ConsumerScalingPolicy
 from planner.errors import PlannerError
 from planner.isolation import attempt
 from planner.model.snapshot import GroupSnapshot
-from planner.policy_stages import give_up
+from planner.runs.policy_stages import give_up
 from planner.simulation.outcome import Transition
 from planner.storage.layout import RunFolder
 from spark_apps.common.policies import policy_of

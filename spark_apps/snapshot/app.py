@@ -14,10 +14,12 @@ from pathlib import Path
 from pyspark.sql import SparkSession
 from pyspark.sql import functions as F  # noqa: N812  the name that every PySpark reader knows
 
-from planner.documents.policy import ConsumerScalingPolicy, read_policies
-from planner.printable import one_line
-from planner.storage.landing import GroupKey
-from planner.storage.layout import RunFolder, history_folder
+from planner.documents.policy import ConsumerScalingPolicy
+from planner.documents.policy_folder import read_policies
+from planner.policies.fleet import read_problems
+from planner.storage.landing import GroupKey, first_times
+from planner.storage.layout import RunFolder, history_folder, time_name
+from planner.text.printable import one_line
 from spark_apps.common import arguments
 from spark_apps.common.errors import finish
 from spark_apps.common.folder import Folder
@@ -28,7 +30,7 @@ from spark_apps.common.stages import Figures, run_stage
 from spark_apps.history.schemas import HISTORY
 from spark_apps.history.schemas import SAMPLES as PACKED
 from spark_apps.snapshot.schemas import GROUP_KEY
-from spark_apps.snapshot.transforms import key_of, landed_later_only, reach, write_snapshots
+from spark_apps.snapshot.transforms import key_of, reach, write_snapshots
 
 
 def main() -> None:
@@ -65,7 +67,8 @@ def take_snapshots(
     since = at - reach(policies)
     known = read_intervals(history, HISTORY, since, at)
     packed = packed_samples(history, data, policies, at)
-    results = write_snapshots(policy_frame(spark, policies), known, data, run, at, packed)
+    unread = read_problems(run)
+    results = write_snapshots(policy_frame(spark, policies), known, data, run, at, packed, unread)
     # Sorted here: Spark's own sort would first run everything once more to sample the keys.
     return sorted(row.missing for row in results.where("missing is not null").collect())
 
@@ -73,8 +76,9 @@ def take_snapshots(
 def packed_samples(
     history: Folder, data: Path, policies: Sequence[ConsumerScalingPolicy], at: datetime
 ) -> dict[GroupKey, str]:
-    """Return the newest packed document up to ``at`` of each group whose landed files are all newer: a run repeated."""
-    due_keys = [key for key in map(key_of, policies) if landed_later_only(data, key, at)]
+    """Return the newest packed document up to ``at`` of groups whose landed samples are all newer: a run repeated."""
+    oldest = first_times(data)
+    due_keys = [key for key in map(key_of, policies) if oldest.get(key, "") > time_name(at)]
     if not due_keys:
         return {}
     keys = history.spark.createDataFrame(due_keys, list(GROUP_KEY))

@@ -11,16 +11,17 @@ from pyspark.sql import functions as F  # noqa: N812  the name that every PySpar
 
 from planner.documents.data import SAMPLE
 from planner.documents.policy import ConsumerScalingPolicy
-from planner.errors import PlannerError
+from planner.errors import BadInputError, PlannerError
 from planner.history.rates import REACH_FACTOR
 from planner.isolation import attempt
 from planner.model.intervals import QueueInterval
 from planner.model.queues import MessageQueue, Queue, TopicPartition
 from planner.model.samples import GroupSample
-from planner.policy_stages import give_up, newest_sample, snapshot_of_history, write_snapshot
-from planner.snapshot.build import RECENT
+from planner.runs.landed import newest_sample
+from planner.runs.policy_stages import give_up, snapshot_of_history, write_snapshot
+from planner.snapshot.settings import RECENT
 from planner.storage.landing import GroupKey
-from planner.storage.layout import RunFolder, group_folder, time_name
+from planner.storage.layout import RunFolder
 from spark_apps.common.policies import policy_of
 from spark_apps.snapshot.schemas import GROUP_KEY, INTERVAL_COLUMNS, RESULTS
 
@@ -37,19 +38,20 @@ def key_of(policy: ConsumerScalingPolicy) -> GroupKey:
     return source.system, source.cluster, source.group
 
 
-def landed_later_only(data: Path, key: GroupKey, at: datetime) -> bool:
-    """Return whether a group has sample files and all are newer than ``at``."""
-    names = [path.stem for path in group_folder(data, *key).glob("*.json")]
-    return bool(names) and min(names) > time_name(at)
-
-
 def write_snapshots(
-    policies: DataFrame, history: DataFrame, data: Path, run: RunFolder, at: datetime, packed: Mapping[GroupKey, str]
+    policies: DataFrame,
+    history: DataFrame,
+    data: Path,
+    run: RunFolder,
+    at: datetime,
+    packed: Mapping[GroupKey, str],
+    unread: Mapping[str, str],
 ) -> DataFrame:
     """Write each policy's snapshot as of ``at`` and return ``RESULTS``, one row a policy.
 
     A snapshot starts from the newest landed sample, else from the group's document in ``packed``. A policy whose group
-    has neither gets its reason instead of a snapshot, the others go on.
+    has neither, or could not be read in this run (``unread``, with the reason, by the policy's name), gets its reason
+    instead of a snapshot, the others go on.
     """
     intervals = (
         history.where((F.col("ended_at") <= F.lit(at)) & F.col("queue_id").isNotNull())
@@ -57,11 +59,11 @@ def write_snapshots(
         .select(*GROUP_KEY, *INTERVAL_COLUMNS)
     )
     by_group = policies.groupBy(*GROUP_KEY).cogroup(intervals.groupBy(*GROUP_KEY))
-    return by_group.applyInPandas(_writer(data, run, at, packed), RESULTS)
+    return by_group.applyInPandas(_writer(data, run, at, packed, unread), RESULTS)
 
 
 def _writer(
-    data: Path, run: RunFolder, at: datetime, packed: Mapping[GroupKey, str]
+    data: Path, run: RunFolder, at: datetime, packed: Mapping[GroupKey, str], unread: Mapping[str, str]
 ) -> Callable[[pd.DataFrame, pd.DataFrame], pd.DataFrame]:
     def write(policies: pd.DataFrame, intervals: pd.DataFrame) -> pd.DataFrame:
         rows = [write_policy(policy_of(row), intervals) for row in policies.itertuples()]
@@ -73,6 +75,8 @@ def _writer(
         return name, give_up(run, name, result) if isinstance(result, PlannerError) else result
 
     def take(policy: ConsumerScalingPolicy, intervals: pd.DataFrame) -> None:
+        if (problem := unread.get(policy.metadata.name)) is not None:
+            raise BadInputError(problem)
         snapshot = snapshot_of_history(policy, _newest(data, policy, at, packed), intervals_of(intervals), at)
         write_snapshot(run, policy.metadata.name, snapshot)
 
@@ -83,7 +87,7 @@ def _newest(
     data: Path, policy: ConsumerScalingPolicy, at: datetime, packed: Mapping[GroupKey, str]
 ) -> GroupSample | None:
     key = key_of(policy)
-    landed = newest_sample(group_folder(data, *key), at)
+    landed = newest_sample(data, key, at)
     return (
         SAMPLE.parse(packed[key], f"packed sample of group {key[-1]}") if landed is None and key in packed else landed
     )

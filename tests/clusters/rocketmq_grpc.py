@@ -47,8 +47,6 @@ class GrpcLoad:
     def __init__(self, endpoints: str, directory: Path) -> None:
         self.endpoints = endpoints
         self._directory = directory
-        self._java = find_program("java")
-        self._class_path = _compiled()
         self.processes: list[ManagedProcess] = []
 
     def start_consumers(
@@ -57,17 +55,7 @@ class GrpcLoad:
         """Start one process with a push consumer of each group (group -> its topic), four threads each."""
         name = f"grpc-{next(iter(topics))}"
         directory = Path(tempfile.mkdtemp(prefix=f"load-{name}-", dir=self._directory))
-        argv = [
-            self._java,
-            *_JVM,
-            f"-Duser.home={directory}",
-            "-cp",
-            os.pathsep.join(map(str, self._class_path)),
-            "dev.consumerplanner.load.grpc.GrpcConsumers",
-            self.endpoints,
-            str(service_ms),
-            *(f"{group}={topic}" for group, topic in topics.items()),
-        ]
+        argv = grpc_consumer(self.endpoints, topics, service_ms=service_ms, home=str(directory))
         process = ManagedProcess(name, argv, directory)
         self.processes.append(process)
         process.start()
@@ -79,6 +67,13 @@ class GrpcLoad:
     def stop(self) -> None:
         """End every client that still runs. Killed: one that closes waits for its long polling, 20 s."""
         stop_together(self.processes, 0.0)
+
+
+def grpc_consumer(endpoints: str, topics: Mapping[str, str], *, service_ms: int, home: str) -> list[str]:
+    """Return the command of a process with a push consumer of each group (group -> its topic)."""
+    program = [find_program("java"), *_JVM, f"-Duser.home={home}", "-cp", os.pathsep.join(map(str, _compiled()))]
+    groups = (f"{group}={topic}" for group, topic in topics.items())
+    return [*program, "dev.consumerplanner.load.grpc.GrpcConsumers", endpoints, str(service_ms), *groups]
 
 
 def _compiled() -> tuple[Path, ...]:

@@ -5,7 +5,9 @@ import os
 import re
 import subprocess
 import tempfile
+import zipfile
 from collections.abc import Iterable, Mapping, Sequence
+from contextlib import suppress
 from dataclasses import dataclass, field
 from pathlib import Path
 
@@ -18,6 +20,9 @@ READY_S = 180.0
 STARTS = 3
 """How often a consumer is started whose start ended as nothing answered it."""
 GROUP_ID = "org.apache.rocketmq"
+MAIN, PROGRAM, ARCHIVE = "dev.consumerplanner.load.Main", "load.jar", "load.jsa"
+ARCHIVED_S = 10.0
+"""After so long a consumer that reaches nobody has loaded what there is to load."""
 LOOK_LOG = "looks.tsv"
 SOURCES = Path(__file__).parents[1] / "load" / "src"
 
@@ -59,8 +64,8 @@ class QueueCurve:
 class Delivery:
     """One message handed to a listener at ``epoch_ms`` by the consumer's clock; the broker got it at ``stored_ms``.
 
-    ``message`` is its id and ``came_back`` how often it was given back before, where its consumer ``tells_messages``: a
-    popped message comes again under another offset.
+    ``message`` is its id, ``came_back`` how often it was given back before and ``tag`` its tag, where its consumer
+    ``tells_messages``: a popped message comes again under another offset.
     """
 
     epoch_ms: int
@@ -72,6 +77,7 @@ class Delivery:
     stored_ms: int
     message: str = ""
     came_back: int = 0
+    tag: str = ""
 
 
 @dataclass(frozen=True)
@@ -115,9 +121,9 @@ def _whole_lines(log: Path) -> list[str]:
 
 def _delivery(line: str) -> Delivery:
     epoch_ms, client_id, topic, broker, queue, offset, stored_ms, *told = line.split("\t")
-    message, came_back = told or ("", "0")
+    message, came_back, tag = (*told, *("", "0", "")[len(told) :])
     return Delivery(
-        int(epoch_ms), client_id, topic, broker, int(queue), int(offset), int(stored_ms), message, int(came_back)
+        int(epoch_ms), client_id, topic, broker, int(queue), int(offset), int(stored_ms), message, int(came_back), tag
     )
 
 
@@ -350,7 +356,8 @@ class RocketMQLoad:
     ) -> ProducerProcess:
         """Start sending along ``curves``, to exactly their queues, evenly paced; it ends with the last point.
 
-        ``options``: ``poll-ms``, after which it knows of a broker that came back.
+        ``options``: ``poll-ms``, after which it knows of a broker that came back; ``tags``, with commas, which a
+        queue's messages bear by turns.
         """
         name = f"producer-{len(self.processes)}"
         directory = self._own_directory(name)
@@ -367,6 +374,34 @@ class RocketMQLoad:
         if wait_ready:
             producer.await_ready()
         return producer
+
+    def start_sender(
+        self,
+        keys: Mapping[str, int],
+        rate: float,
+        *,
+        avoid_faults: bool = False,
+        options: Mapping[str, str | int] | None = None,
+    ) -> ManagedProcess:
+        """Start a JVM with a client for each topic that chooses the queue: by round robin, or by the hash of some keys.
+
+        ``keys`` says how many keys each topic has, 0 for none. It sends ``rate`` messages a second to each topic until
+        it is stopped, synchronously and with the client's defaults (see ``Sender.java``). ``options``: ``poll-ms``;
+        ``apart-ms`` between the starts of two clients.
+        """
+        name = f"sender-{len(self.processes)}"
+        flags: dict[str, str | int | float] = {
+            "name-server": self.name_server,
+            "topics": ",".join(keys),
+            "keys": ",".join(map(str, keys.values())),
+            "rate": rate,
+            "avoid-faults": str(avoid_faults).lower(),
+            "api-timeout-ms": API_TIMEOUT_MS,
+            **(options or {}),
+        }
+        process = self._start(name, self._own_directory(name), "send", flags, {})
+        process.wait_for_line(r"(?m)^READY (\d+)$", READY_S)
+        return process
 
     def start_ward(
         self, lines: Iterable[Mapping[str, str | int | float]], *, wait_ready: bool = True, heap: str = "512m"
@@ -418,11 +453,12 @@ class RocketMQLoad:
             self._java,
             f"-Xmx{heap}",
             *_JVM,
+            *shared_classes(self._class_path),
             f"-Duser.home={directory}",
             *(f"-D{key}={value}" for key, value in properties.items()),
             "-cp",
             os.pathsep.join(map(str, self._class_path)),
-            "dev.consumerplanner.load.Main",
+            MAIN,
             mode,
             *(word for key, value in flags.items() for word in (f"--{key}", str(value))),
         ]
@@ -443,12 +479,42 @@ def compiled(client_version: str) -> tuple[Path, ...]:
     digest = hashlib.sha256("\n".join(map(str, jars)).encode())
     for source in sources:
         digest.update(source.read_bytes())
-    classes = cached("load", digest.hexdigest()[:16], lambda fresh: _compile(sources, jars, fresh))
-    return (classes, *jars)
+    kept = cached("load-jar", digest.hexdigest()[:16], lambda fresh: _compile(sources, jars, fresh))
+    return (kept / PROGRAM, *jars)
+
+
+def shared_classes(jars: Sequence[Path]) -> tuple[str, ...]:
+    """Return options by which a JVM with this class path takes its classes from an archive (JEP 350).
+
+    A consumer then starts in half of the processor's time, and tests start hundreds. A JVM that cannot use the archive
+    goes on without it, and so do we where none could be made.
+    """
+    digest = hashlib.sha256("\n".join(map(str, jars)).encode()).hexdigest()[:16]
+    archive = cached("load-archive", digest, lambda fresh: _archive(jars, fresh)) / ARCHIVE
+    return (f"-XX:SharedArchiveFile={archive}",) if archive.exists() else ()
 
 
 def _compile(sources: Sequence[Path], jars: Sequence[Path], target: Path) -> None:
-    command = [find_program("javac"), "-nowarn", "-d", str(target), "-cp", os.pathsep.join(map(str, jars))]
+    classes = target / "classes"
+    classes.mkdir()
+    command = [find_program("javac"), "-nowarn", "-d", str(classes), "-cp", os.pathsep.join(map(str, jars))]
     run = subprocess.run([*command, *map(str, sources)], capture_output=True, text=True, check=False)
     if run.returncode != 0:
         raise StartFailedError(f"javac ended with {run.returncode}\n{run.stderr}")
+    with zipfile.ZipFile(target / PROGRAM, "w") as jar:  # an archive takes classes from jars alone
+        for file in sorted(classes.rglob("*.class")):
+            jar.write(file, file.relative_to(classes))
+
+
+def _archive(jars: Sequence[Path], target: Path) -> None:
+    """Let a consumer that reaches nobody load what consumers load, and keep its classes as it ends."""
+    flags = {"name-server": "127.0.0.1:1", "group": "g", "topics": "t", "instances": "i", "client-ip": "127.0.0.1"}
+    more = {"strategy": "AVG", "consume-from": "CONSUME_FROM_FIRST_OFFSET", "api-timeout-ms": "1000"}
+    words = [word for key, value in (flags | more).items() for word in (f"--{key}", value)]
+    options = [*_JVM, f"-XX:ArchiveClassesAtExit={target / ARCHIVE}", f"-Duser.home={target}"]
+    argv = [find_program("java"), *options, "-cp", os.pathsep.join(map(str, jars)), MAIN, "consume", *words]
+    process = ManagedProcess("archive", argv, target)
+    process.start()
+    with suppress(StartFailedError):
+        process.wait_until("its first steps", lambda: not process.running, ARCHIVED_S)
+    process.stop(READY_S)

@@ -7,6 +7,8 @@ from dataclasses import dataclass
 from typing import Any
 
 Document = dict[str, Any]
+PINNED = "fixed"
+"""How the load program's producers choose a queue: each message is meant for one. Older records do not say so."""
 TABLE = "table"
 """The key of a packed list; its value is how many objects the list has."""
 
@@ -54,7 +56,10 @@ class Record:
 def read_record(line: str) -> Record:
     """Return the record of one line; ``ValueError`` or ``TypeError`` where it is none."""
     fields = json.loads(line)
-    return Record(**fields | {"request": unpacked(fields["request"])})
+    request = unpacked(fields["request"])
+    if fields["system"] == "rocketmq" and request["change"]["kind"] == "broker_down":
+        request.setdefault("producers", PINNED)
+    return Record(**fields | {"request": request})
 
 
 def packed(value: Any) -> Any:

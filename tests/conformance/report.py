@@ -6,10 +6,12 @@ from dataclasses import dataclass
 from statistics import median
 from typing import Any
 
-from planner.forecast import forecast
+from planner.documents.forecast import forecast
 from tests.conformance.record import Document, Record
 
-MEASURES = ("pause_s", "duplicates", "settle_s")
+MEASURES = ("pause_s", "stall_s", "duplicates", "settle_s")
+STALLS = "stall_s > 0"
+"""Of the transitions in which a queue that stays did stall: zeros are easily forecast and hide how those fare."""
 ENOUGH = 20
 """Fewer cases than these are shown, and judged by nobody."""
 WANTED_COVERAGE = (0.85, 0.95)
@@ -106,9 +108,15 @@ def rows(compared: Iterable[Compared]) -> list[Row]:
     return [
         _row(*key, measure, points)
         for key in order
-        for measure in MEASURES
-        if (points := [point for one in found[key] for point in one.points if point.measure == measure])
+        for measure in (*MEASURES, STALLS)
+        if (points := [point for one in found[key] for point in one.points if _belongs(point, measure)])
     ]
+
+
+def _belongs(point: Point, measure: str) -> bool:
+    if measure == STALLS:
+        return point.measure == "stall_s" and point.seen > 0
+    return point.measure == measure
 
 
 def _row(system: str, kind: str, measure: str, points: Sequence[Point]) -> Row:
@@ -125,22 +133,34 @@ def _row(system: str, kind: str, measure: str, points: Sequence[Point]) -> Row:
 
 
 def markdown(compared: Sequence[Compared]) -> str:
-    """Return the table of coverage and width, and how often exactly the right queues were forecast to move."""
-    lines = [
-        "| System | Change | Figure | Cases | Covered | Median seen | Median error | Median width | Width / value |",
-        "|---|---|---|---:|---:|---:|---:|---:|---:|",
-        *(_line(row) for row in rows(compared)),
-    ]
+    """Return the table of each system, and how often exactly the right queues were forecast to move."""
+    systems = sorted({one.record.system for one in compared})
+    tables = [f"{system}\n\n{table([one for one in compared if one.record.system == system])}" for system in systems]
     right = sum(one.is_moved_right for one in compared)
-    return "\n".join(
-        [*lines, "", f"The forecast queues moved, and no others, in {right} of {len(compared)} transitions."]
+    stalls = [point for one in compared for point in one.points if _belongs(point, STALLS)]
+    covered = sum(point.is_covered for point in stalls)
+    return "\n\n".join(
+        [
+            *tables,
+            f"Of {len(stalls)} stalls longer than nothing {covered} are covered.",
+            f"The forecast queues moved, and no others, in {right} of {len(compared)} transitions.",
+        ]
     )
+
+
+def table(compared: Sequence[Compared]) -> str:
+    """Return coverage, error and width of one system's transitions, by kind of change and figure."""
+    lines = (
+        "| Change | Figure | Cases | Covered | Median seen | Median error | Median width | Width / value |",
+        "|---|---|---:|---:|---:|---:|---:|---:|",
+        *map(_line, rows(compared)),
+    )
+    return "\n".join(lines)
 
 
 def _line(row: Row) -> str:
     few = "" if row.cases >= ENOUGH else " (few)"
     cells = (
-        row.system,
         row.kind,
         row.measure,
         f"{row.cases}{few}",

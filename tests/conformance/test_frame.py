@@ -7,7 +7,7 @@ from typing import Any
 
 import pytest
 
-from planner.forecast import forecast
+from planner.documents.forecast import forecast
 from tests.conformance.record import Record, packed, read_record, record_id, unpacked
 from tests.conformance.report import Compared, compare, markdown, rows
 from tests.conformance.split import CALIBRATION, CHECK, half, of_half
@@ -103,13 +103,14 @@ def test_what_was_looked_at_before_the_split_judges_nothing() -> None:
 def test_a_figure_within_the_interval_is_covered_and_one_outside_is_not() -> None:
     inside = {point.measure: point for point in compare(made()).points}
     assert all(point.is_covered for point in inside.values())
-    outside = {point.measure: point for point in compare(made(pause_s=2.0, duplicates=99, settle_s=9.0)).points}
+    wrong = compare(made(pause_s=2.0, stall_s=7.0, duplicates=99, settle_s=9.0))
+    outside = {point.measure: point for point in wrong.points}
     assert not any(point.is_covered for point in outside.values())
     assert outside["settle_s"].error == pytest.approx(9.0 - outside["settle_s"].forecast["p50"])
 
 
 def test_what_was_not_seen_is_not_judged() -> None:
-    assert {point.measure for point in compare(made(pause_s=None)).points} == {"duplicates", "settle_s"}
+    assert {point.measure for point in compare(made(pause_s=None)).points} == {"stall_s", "duplicates", "settle_s"}
 
 
 def test_moved_queues_are_right_when_exactly_those_moved() -> None:
@@ -131,12 +132,19 @@ def test_a_queue_that_moves_in_some_trials_may_stay_or_move(moved: list[int], is
     assert Compared(record, answer, ()).is_moved_right is is_right
 
 
+def test_stalls_longer_than_nothing_have_a_row_of_their_own() -> None:
+    """Red where zeros, which are easily forecast, hide how many of the stalls that came are covered."""
+    found = {row.measure: row for row in rows([compare(made(1, stall_s=0.0)), compare(made(2, stall_s=7.0))])}
+    assert (found["stall_s"].cases, found["stall_s > 0"].cases, found["stall_s > 0"].coverage) == (2, 1, 0.0)
+    assert "Of 1 stalls longer than nothing 0 are covered." in markdown([compare(made(2, stall_s=7.0))])
+
+
 def test_a_row_gives_coverage_and_medians_of_its_kind() -> None:
     found = rows([compare(made(1)), compare(made(2)), compare(made(3, pause_s=2.0))])
     pause = next(row for row in found if row.measure == "pause_s")
     usual = as_forecast()["pause_s"]["p50"]
     assert (pause.kind, pause.cases, round(pause.coverage, 2), pause.seen) == ("leave graceful", 3, 0.67, usual)
     assert pause.relative_width == pytest.approx(pause.width / usual)
-    assert "| rocketmq | leave graceful | pause_s | 3 (few) | 67% |" in markdown(
+    assert "| leave graceful | pause_s | 3 (few) | 67% |" in markdown(
         [compare(made(n)) for n in (1, 2)] + [compare(made(3, pause_s=2.0))]
     )

@@ -7,17 +7,17 @@ import pytest
 import yaml
 
 from tests.clusters.kubernetes import ControlPlane
+from tests.sharing import SharedClusters
 
 CRDS = Path(__file__).parents[2] / "k8s" / "crds"
 API = "/apis/consumerplanner.dev/v1alpha1"
 MERGE = "application/merge-patch+json"
 
 
-@pytest.fixture(scope="session")
-def control_plane() -> Iterator[ControlPlane]:
-    """One running control plane for the whole session: make a namespace of your own, leave its processes alone."""
-    with ControlPlane.start() as cluster:
-        yield cluster
+@pytest.fixture(scope="module")
+def control_plane(shared_clusters: SharedClusters) -> ControlPlane:
+    """A running control plane that files that follow each other share: make a namespace, leave its processes alone."""
+    return shared_clusters.get("control_plane", lambda undo: undo.enter_context(ControlPlane.start()))
 
 
 @pytest.fixture(scope="module")

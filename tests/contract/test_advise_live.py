@@ -19,18 +19,24 @@ pytestmark = pytest.mark.cluster
 LONGEST_S = 300
 """A stranger has an answer within five minutes of watching."""
 
+JAVA_CLIENTS = ("consumer-advised-1", "consumer-advised-2", "consumer-advised-3")
+"""As the Java client names those of one process where nobody names them (``ConsumerConfig``)."""
+
+INSTANCES = ("2412#91853041297", "2412#91860112503")
+"""As RocketMQ's client names those of one process where nobody names them (``UtilAll.getPid() + "#" + nanoTime``)."""
+
 
 def test_three_default_kafka_consumers_are_too_few(kafka_cluster: KafkaCluster, tmp_path: Path) -> None:
     kafka_cluster.create_topic("advised", partitions=12)
     process = kafka_cluster.load().start()
-    for client in ("c0", "c1", "c2"):
+    for client in JAVA_CLIENTS:
         process.start_consumer(client, group="advised", topics=["advised"], service_ms=20)
         process.await_event(client, "assigned")
     # 180 records/s for three consumers that can do 50 each.
     process.produce("p", [PartitionCurve("advised", number, ((0.0, 15.0), (900.0, 15.0))) for number in range(12)])
 
     def flows() -> bool:
-        return {delivery.client for delivery in process.deliveries()} == {"c0", "c1", "c2"}
+        return {delivery.client for delivery in process.deliveries()} == set(JAVA_CLIENTS)
 
     process.process.wait_until("records at each consumer", flows, REQUEST_S)
     snap, policy = tmp_path / "snap.json", tmp_path / "advised.yaml"
@@ -45,6 +51,7 @@ def test_three_default_kafka_consumers_are_too_few(kafka_cluster: KafkaCluster, 
     assert advice["cost"]["movedQueues"]["of"] == 12
     assert SNAPSHOT.read(snap).window_s < LONGEST_S
     assert written.returncode == 0, written.stderr
+    assert "Members share an address: state in spec.membersPerPod" in written.stdout
     assert read_policy(policy).spec.source.group == "advised"
 
 
@@ -57,7 +64,7 @@ def test_a_rocketmq_installation_is_sorted_by_what_is_to_be_gained(
     # Two consumers that can do 100 messages/s each.
     for group, all_queues in (("advised-busy", 400.0), ("advised-idle", 20.0)):
         cluster.create_topic(group, 8 // len(brokers))
-        load.start_consumer(group=group, topics=[group], instance=("c1", "c2"), threads=5, service_ms=50)
+        load.start_consumer(group=group, topics=[group], instance=INSTANCES, threads=5, service_ms=50)
         rate = all_queues / 8
         load.start_producer(
             QueueCurve(group, name, queue, ((0, rate), (900, rate)))

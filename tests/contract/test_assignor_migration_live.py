@@ -2,7 +2,7 @@
 
 Java's in two rolls, turned back in the second one before they are carried out; librdkafka's, which refuse lists that
 mix protocols, in a window in which all stop before any starts. The commands do it all; every delivery is logged, and
-held against what was sent, what was forecast and what was seen.
+compared with what was sent, what was forecast and what was seen.
 """
 
 import json
@@ -253,7 +253,7 @@ def _check_owned(kafka: KafkaCluster, group: str, assignor: str, loop: Loop, lis
 def _check_forecast(loop: Loop, path: Path, done: Changed, unseen: Sequence[str] = ()) -> None:
     """Check the plan's end, and its forecast against what the consumers logged and what ``planner verify`` says.
 
-    How long something takes is held against what was seen alone: a machine that gets busy misses any forecast of that.
+    How long something takes is compared with what was seen alone: a machine that gets busy misses any forecast of that.
     """
     assert (done.status["phase"], done.status["ended"]) == ("Succeeded", "new"), done.status
     found = planner("verify", path, "--kubeconfig", loop.cluster.kubeconfig, "-o", "json")

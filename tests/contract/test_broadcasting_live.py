@@ -13,7 +13,7 @@ from typing import Any
 
 import pytest
 
-from planner.forecast import forecast
+from planner.documents.forecast import forecast
 from tests.clusters.rocketmq import NEW, QueueCounts, RocketMQCluster
 from tests.clusters.rocketmq_load import ConsumerProcess, QueueCurve, RocketMQLoad
 from tests.patience import await_steady

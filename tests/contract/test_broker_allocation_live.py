@@ -13,7 +13,7 @@ from typing import Any
 
 import pytest
 
-from planner.forecast import forecast
+from planner.documents.forecast import forecast
 from tests.clusters import rocketmq_remoting as remoting
 from tests.clusters.rocketmq import NEW, RocketMQCluster
 from tests.clusters.rocketmq_load import ConsumerProcess, Delivery, QueueCurve

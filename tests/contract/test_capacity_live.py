@@ -4,6 +4,7 @@
 """
 
 import os
+import re
 import time
 from collections.abc import Callable, Sequence
 from concurrent.futures import ThreadPoolExecutor
@@ -16,7 +17,9 @@ from planner.documents.policy import ConsumerScalingPolicy, parse_policy
 from planner.history.intervals import queue_intervals
 from planner.model.samples import GroupSample
 from planner.model.snapshot import Capacity
+from planner.simulation.rocketmq.threads import threads_instead
 from planner.snapshot.capacity import known_capacity, observed_capacity
+from planner.snapshot.setups import client_setups
 from planner.sources.live import SAMPLE_EVERY_S, watch
 from tests.clusters.rocketmq import NEW, RocketMQCluster
 from tests.clusters.rocketmq_load import Delivery, QueueCurve
@@ -128,6 +131,21 @@ def test_busy_consumers_are_learned_to_within_a_tenth(watched: dict[str, Watched
     assert found.messages_per_s <= CAN_DO * 1.1, figures
     assert found.low is not None
     assert found.low < truth
+
+
+def test_threads_are_said_to_help_where_all_are_busy_and_nowhere_else(watched: dict[str, Watched]) -> None:
+    sentences = {}
+    for group in GROUPS:
+        members = watched[group].samples[-1].members
+        owned = {member.identity: QUEUES // len(CLIENTS) for member in members}
+        sentences[group] = threads_instead("Instead of 1 more pod", client_setups(members), owned, 1.5)
+    full = rf"Instead of 1 more pod: 15 instead of {THREADS} threads a member would serve at most ([\d.]+) instead of"
+    told = re.match(full, sentences[BUSY])
+    assert told, sentences
+    assert float(told[1]) == pytest.approx(1.5 * watched[BUSY].truth, rel=0.1), sentences
+    # 20 messages/s of 100 ms keep two threads busy.
+    free = rf"More threads would not help: at most [23] of a member's {THREADS} threads were busy"
+    assert re.match(free, sentences[SPARE]), sentences
 
 
 def test_consumers_with_time_to_spare_give_a_lower_bound(watched: dict[str, Watched]) -> None:

@@ -8,14 +8,18 @@ from pathlib import Path
 import pytest
 import yaml
 
-from planner import stages
-from planner.cluster_reports import report_run
 from planner.deployments.api import RolloutApi
 from planner.deployments.policies import list_policies
-from planner.documents.policy import parse_policy, read_policies
-from planner.fleet import policy_location
+from planner.documents.policy import parse_policy
+from planner.errors import BadInputError
 from planner.orchestration.checks.kubernetes import check_kubernetes
 from planner.orchestration.checks.result import CheckSettings
+from planner.policies.cluster_reports import report_run
+from planner.policies.fleet import policy_location
+from planner.runs import migration
+from planner.runs.observe import observe_live
+from planner.runs.plan import results_of
+from planner.storage.run import Run
 from tests.clusters.kafka import REQUEST_S, KafkaCluster
 from tests.clusters.kafka_load import PartitionCurve
 from tests.clusters.kubernetes import ControlPlane
@@ -149,14 +153,22 @@ def test_a_policy_in_the_cluster_is_decided_on_and_says_how_many_why_and_since_w
     absent = planner("snapshot", "--policy", f"k8s://{here.name}/absent", "-o", tmp_path / "a.json")
     refused(absent, 2, f"there is no policy absent in namespace {here.name}")
 
-    # As the tasks of the DAG do it, here before any snapshot: the policy has no decision of this run.
-    run = stages.observe_live(policy_location(f"k8s://{here.name}"), tmp_path / "airflow", 0)
+    update = {"kind": "update", "change": {"containers": [{"container": "app", "image": "shop:2"}]}}
+    assert migration.check(f"k8s://{here.name}/busy", update, kubeconfig) == "update"
+    for name, words in (("absent", "there is no k8s://"), ("greedy", f"policy {here.name}/greedy")):
+        with pytest.raises(BadInputError, match=words):
+            migration.check(f"k8s://{here.name}/{name}", update, kubeconfig)
+
+    # As the tasks of the DAG do it where Spark failed: the policy has no decision of this run, and says why.
+    run = observe_live(policy_location(f"k8s://{here.name}"), tmp_path / "airflow", 0)
     next_look_at = run.until + timedelta(minutes=10)
-    decided = [stages.plan_policy(run, policy) for policy in read_policies(run.policies)]
-    report = report_run(stages.Run.of(run.message()), decided, next_look_at)
+    decided = results_of(run, "stage history: no space left")
+    report = report_run(Run.of(run.message()), decided, next_look_at)
     assert (report.plans, report.failures) == ({"busy": made}, {})
     assert here.conditions("busy")["Ready"] == ("False", "NoDecision")
     later = here.objects("consumerscalingpolicies")["busy"]["status"]
+    (ready,) = [condition for condition in later["conditions"] if condition["type"] == "Ready"]
+    assert "stage history: no space left" in ready["message"]
     assert later["lastDecision"] == status["lastDecision"]
     assert datetime.fromisoformat(later["nextLookAt"]) == next_look_at
 

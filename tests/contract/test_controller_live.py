@@ -14,7 +14,6 @@ from pathlib import Path
 import pytest
 import yaml
 
-from planner.calibration import read_records
 from planner.documents.plan import PLAN
 from planner.documents.policy import parse_policy
 from planner.rollout.plan import LEAST_TTL_S, RolloutPlan
@@ -27,6 +26,7 @@ from planner.rollout.steps import (
     StartConsumers,
     Step,
 )
+from planner.storage.track_records import read_records
 from tests.clusters.kubernetes import ControlPlane, deployment
 from tests.clusters.kubernetes.rest import MERGE, ApiError, Json
 from tests.pod_controllers import ACCOUNT, Controller, documents, grant, install, status_of, uninstall
@@ -63,6 +63,8 @@ class Site:
     def approve(self, name: str, made: RolloutPlan) -> None:
         """Approve it by one line of kubectl, as the approver."""
         line = ["annotate", "crp", name, "-n", self.namespace, f"consumerplanner.dev/approve={PLAN.digest(made)}"]
+        if made.confirmations:
+            line.append(f"consumerplanner.dev/confirm={chr(10).join(made.confirmations)}")
         self.cluster.kubectl("--token", token_of(self.approver), *line)
 
     def pods(self) -> list[str]:
@@ -346,7 +348,7 @@ def role_without(site: Site, group: str, resource: str, verb: str) -> Iterator[N
     whole = site.cluster.rest.get(path)["rules"]
     less = [
         {**rule, "verbs": [one for one in rule["verbs"] if one != verb]}
-        if (rule["apiGroups"], rule["resources"]) == ([group], [resource])
+        if rule["apiGroups"] == [group] and resource in rule["resources"]
         else rule
         for rule in whole
     ]

@@ -30,6 +30,7 @@ from planner.execution.phases import Phase
 from planner.execution.ports import ConflictError, ImpossibleError
 from planner.rollout.steps import LOWEST_DELETION_COST, CreateDeployment, MovedQueues, StartConsumers, UpdateTemplate
 from planner.rollout.template import ContainerChange, Setting, TemplateChange
+from planner.sources.kubernetes.objects import pod_of
 from tests.clusters.kubernetes import ControlPlane, deployment
 from tests.clusters.kubernetes.rest import ApiError, Json
 from tests.pod_groups import plan_for
@@ -200,6 +201,11 @@ def test_only_the_pod_that_was_meant_is_marked(place: Place) -> None:
     place.perform(MarkPods(APP, ((name, uid, LOWEST_DELETION_COST),)))
     (pod,) = place.pods()
     assert pod["metadata"]["annotations"]["controller.kubernetes.io/pod-deletion-cost"] == str(LOWEST_DELETION_COST)
+    annotation = "controller.kubernetes.io/pod-deletion-cost=7"
+    place.cluster.kubectl("annotate", f"pod/{name}", "-n", place.namespace, "--overwrite", annotation)
+    (pod,) = place.pods()
+    other = pod_of(pod, {})
+    assert (other.deletion_cost, other.deletion_cost_by) == (7, "kubectl-annotate")
     place.perform(MarkPods(APP, ((name, uid, 0),)))
     (pod,) = place.pods()
     assert "controller.kubernetes.io/pod-deletion-cost" not in (pod["metadata"].get("annotations") or {})

@@ -5,17 +5,15 @@ import hashlib
 import json
 import os
 import re
+import shlex
 import shutil
 import subprocess
 import sys
 import tarfile
 import zipfile
-from datetime import timedelta
 from pathlib import Path
 
 import pytest
-
-from planner.sources.capture import open_capture
 
 ROOT = Path(__file__).parents[2]
 RECORDINGS = {
@@ -114,25 +112,36 @@ def test_the_sdist_alone_decides_and_names_the_extra_that_a_page_needs(sdist: Pa
     assert "[report]" in run(planner, "report", "plan.yaml", "-o", "page.html", cwd=tmp_path, codes=(2,))
 
 
-DAG_FILE = "from consumer_planner_dags import consumer_planner, consumer_planner_apply, consumer_planner_migration"
+REPLAY = "consumer_planner_replay"
+DAG_FILE = """from consumer_planner_dags import consumer_planner, consumer_planner_apply  # Airflow
+from consumer_planner_dags import consumer_planner_approval, consumer_planner_migration, consumer_planner_replay
+"""
 """What docs/install-airflow.md has a user write; Airflow itself looks for its own name and for dag in the file."""
 
 
-def test_a_stock_airflow_runs_the_dag_by_one_import_line(wheel: Path, tmp_path: Path) -> None:
-    """Red when DAGs or Spark apps are not in the wheel, or need the checkout."""
-    tools = install(tmp_path, f"{wheel}[airflow,spark,report]").parent
+def words_of(page: str, command: str) -> list[str]:
+    """Return the words of the one command of a page that begins like this, without these."""
+    (line,) = re.findall(rf"(?m)^ *\$ {re.escape(command)} (.+)$", page)
+    return shlex.split(line)
+
+
+def test_a_stock_airflow_runs_the_dag_by_one_import_line(sdist: Path, tmp_path: Path) -> None:
+    """Red when DAGs or Spark apps are not in the wheel, or need the checkout, or a command of the page does not do."""
+    page = (ROOT / "docs/install-airflow.md").read_text()
+    with tarfile.open(sdist) as files:
+        files.extractall(tmp_path / "clone", filter="data")
+    (clone,) = (tmp_path / "clone").iterdir()
+    run(sys.executable, "-m", "pip", "wheel", *words_of(page, "pip wheel"), cwd=clone)
+    (built,) = words_of(page, "pip install")
+    tools = install(tmp_path, str(clone / built)).parent
     for name in ("dags", "policies"):
         (tmp_path / name).mkdir()
-    (tmp_path / "dags/planner.py").write_text(f"{DAG_FILE}  # Airflow\n")
+    (tmp_path / "dags/planner.py").write_text(DAG_FILE)
     shutil.copy(RECORDINGS["two-brokers-day"], tmp_path / "policies")
-    header = open_capture(ROOT / "examples/captures/two-brokers-day").header
     conf = {
         "policies": str(tmp_path / "policies"),
         "data": str(tmp_path / "data"),
-        "source": "recording",
         "recording": str(ROOT / "examples/captures/two-brokers-day"),
-        "since": f"{header.started_at:%Y-%m-%dT%H:%M:%SZ}",
-        "until": f"{header.ended_at + timedelta(seconds=1):%Y-%m-%dT%H:%M:%SZ}",
     }
     env = {
         "AIRFLOW_HOME": str(tmp_path / "airflow"),
@@ -146,8 +155,8 @@ def test_a_stock_airflow_runs_the_dag_by_one_import_line(wheel: Path, tmp_path: 
     folders = ("--policies", conf["policies"], "--data", conf["data"], "--spark-seconds", "1500")
     checked = run(tools / "planner", "airflow", "check", *folders, cwd=tmp_path, codes=(1,), **env)
     assert re.findall(r"(?m)^not ok +(\w+)", checked) == ["brokers"], "a recording's brokers are gone; all else is well"
-    said = run(tools / "airflow", "dags", "test", "consumer_planner", "--conf", json.dumps(conf), cwd=tmp_path, **env)
+    said = run(tools / "airflow", "dags", "test", REPLAY, "--conf", json.dumps(conf), cwd=tmp_path, **env)
     assert "1 policy: 1 to scale, 0 to hold, 0 without a decision." in said, said[-3_000:]
     assert len(list((tmp_path / "data").rglob("plan.yaml"))) == 1
-    page = (ROOT / "docs/install-airflow.md").read_text()
-    assert all(said in page for said in (DAG_FILE, conf["since"], conf["until"])), "the page says what was run"
+    lines = (*DAG_FILE.splitlines(), f"airflow dags test {REPLAY} --conf")
+    assert all(line in page for line in lines), "the page says what was run"

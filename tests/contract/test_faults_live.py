@@ -18,8 +18,8 @@ from tests.faults.scenarios import SCENARIOS, Outcome, Scenario, api_server_away
 
 pytestmark = [pytest.mark.cluster, pytest.mark.timeout(2_700)]
 
-SEEDS = range(15)
-AT_ONCE = 10
+SEEDS = range(10)
+AT_ONCE = 6
 AWAY_S = 8.0
 
 

@@ -9,7 +9,7 @@ from typing import Any
 import pytest
 from confluent_kafka import ConsumerGroupType
 
-from planner.forecast import forecast
+from planner.documents.forecast import forecast
 from tests.clusters.kafka import CLIENT, REQUEST_S, KafkaCluster
 from tests.clusters.kafka_load import LIBRDKAFKA
 from tests.conformance.kafka import changes

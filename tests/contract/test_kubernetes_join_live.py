@@ -156,7 +156,7 @@ def test_pods_that_share_the_hosts_network_are_told_apart_by_name_or_not_at_all(
 
 
 @pytest.mark.parametrize("shop", ["join-two"], indirect=True)
-def test_two_deployments_two_members_in_a_pod_and_a_consumer_outside_are_all_named(shop: Shop) -> None:
+def test_two_deployments_two_members_in_a_pod_and_a_consumer_outside_are_all_named(shop: Shop, tmp_path: Path) -> None:
     shop.run("old", 1)
     shop.run("new", 1, instance="$(POD_NAME)-1,$(POD_NAME)-2")
     outside = shop.rocketmq.load(NEW).start_consumer(group=shop.group, topics=["pods"], instance="laptop")
@@ -170,7 +170,24 @@ def test_two_deployments_two_members_in_a_pod_and_a_consumer_outside_are_all_nam
     assert served.join.members_without_pod == (outside.client_id,)
     other = Workload("Deployment", shop.namespace, "absent")
     assert "runs no member of the group; these do: Deployment" in (check_named(other, served) or "")
+    policy, snap = policy_of(shop, "old", tmp_path), tmp_path / "snap.json"
+    taken = planner("snapshot", "-p", policy, "-o", snap, "--observe-seconds", 5)
+    assert taken.returncode == 0, taken.stderr
+    held = " ".join(planner("plan", snap, "-p", policy, "-o", "-", "--at", "snapshot").stdout.split())
+    assert "holdCause: SeveralDeployments" in held
+    assert f"Deployment {shop.namespace}/old (1), Deployment {shop.namespace}/new (2), and 1 elsewhere" in held, held
     outside.stop()
+
+
+def policy_of(shop: Shop, name: str, folder: Path) -> Path:
+    """Write the policy of the shop's group and that Deployment."""
+    policy = folder / "policy.yaml"
+    text = POLICY.replace("127.0.0.1:9876", shop.rocketmq.name_server).replace("group: shop", f"group: {shop.group}")
+    text = text.replace("metadata: {name: shop}", f"metadata: {{name: shop, namespace: {shop.namespace}}}")
+    text = text.replace("scaleTargetRef: {name: shop-consumer}", f"scaleTargetRef: {{name: {name}}}")
+    extra = f"  kubernetes: {{kubeconfigFile: {shop.cluster.kubeconfig}}}\n  capacity: {{messagesPerSecond: 100}}\n"
+    policy.write_text(text + extra + "  freshness: {minCompleteness: 0.01}\n", encoding="utf-8")
+    return policy
 
 
 def kafka_container(bootstrap: str, client: str) -> Json:
@@ -218,12 +235,7 @@ def test_a_policys_snapshot_has_its_deployment_and_an_autoscaler_makes_the_plan_
 ) -> None:
     shop.run("app", 2)
     shop.members(2)
-    policy = tmp_path / "policy.yaml"
-    text = POLICY.replace("127.0.0.1:9876", shop.rocketmq.name_server).replace("group: shop", f"group: {shop.group}")
-    text = text.replace("metadata: {name: shop}", f"metadata: {{name: shop, namespace: {shop.namespace}}}")
-    text = text.replace("scaleTargetRef: {name: shop-consumer}", "scaleTargetRef: {name: app}")
-    extra = f"  kubernetes: {{kubeconfigFile: {shop.cluster.kubeconfig}}}\n  capacity: {{messagesPerSecond: 100}}\n"
-    policy.write_text(text + extra + "  freshness: {minCompleteness: 0.01}\n", encoding="utf-8")
+    policy = policy_of(shop, "app", tmp_path)
     snap = tmp_path / "snap.json"
 
     found = planner("snapshot", "-p", policy, "-o", snap, "--observe-seconds", 5)

@@ -23,6 +23,7 @@ HOME = "consumer-planner"
 VERBS = ("get", "list", "watch", "create", "update", "patch", "delete", "deletecollection")
 NEEDED = {
     ("apps", "deployments", "get"),
+    ("apps", "statefulsets", "get"),
     ("apps", "replicasets", "list"),
     ("", "pods", "list"),
     ("autoscaling", "horizontalpodautoscalers", "list"),
@@ -257,8 +258,8 @@ def test_the_airflow_check_names_the_rights_that_are_missing(reader: Reader, tmp
     found = list(check_kubernetes(CheckSettings(str(tmp_path), "", reader.kubeconfig, 1.0)))
     by_sentence = {sentence: is_good for is_good, sentence in found}
     server = reader.cluster.server
-    assert by_sentence[f"{server} lets us read the Deployments of granted in namespace {reader.namespace}"]
-    denied = next(sentence for sentence in by_sentence if "Deployments of denied" in sentence)
+    assert by_sentence[f"{server} lets us read the targets of granted in namespace {reader.namespace}"]
+    denied = next(sentence for sentence in by_sentence if "targets of denied" in sentence)
     assert not by_sentence[denied]
     assert "missing get deployments (apps), list replicasets (apps), list pods, " in denied
     assert denied.endswith("grant what k8s/rbac/reader-role.yaml lists")

@@ -13,7 +13,7 @@ from typing import Any
 
 import pytest
 
-from planner.forecast import forecast
+from planner.documents.forecast import forecast
 from planner.model.queues import MessageQueue
 from planner.model.samples import GroupSample
 from planner.simulation.candidates import simulate_candidate
@@ -284,10 +284,11 @@ def test_members_tell_that_they_poll_and_the_pipeline_takes_them_so(seen: Watche
     clients = sorted(f"127.0.0.1@{member}" for member in MEMBERS)
     taken = replace(builders.snapshot(queues, clients), setups=client_setups(seen.sample.members))
     for request in transition_requests(simulate_candidate(taken, 2, "AVG"), taken, "sha256:0"):
-        assert request["options"] == {"consumer": "lite_pull"}
-        assert request["versions"]["client"] == NEW
+        assert request.consumer == "lite_pull"
+        assert str(request.client) == NEW
         told = {
-            name: request["settings"].get(name) for name in ("autoCommit", "autoCommitIntervalMillis", "pullBatchSize")
+            name: request.settings.given.get(name)
+            for name in ("autoCommit", "autoCommitIntervalMillis", "pullBatchSize")
         }
         assert told == {"autoCommit": True, "autoCommitIntervalMillis": COMMITS_MS[USUAL], "pullBatchSize": 10}
 

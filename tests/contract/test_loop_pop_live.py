@@ -6,7 +6,7 @@ import pytest
 
 from planner.documents.data import SNAPSHOT
 from planner.rollout.steps import MarkVictims
-from planner.simulation.sharing import shares_messages
+from planner.simulation.candidates import shares_messages
 from tests.clusters import rocketmq_remoting as remoting
 from tests.clusters.deliveries import read_given
 from tests.clusters.kubernetes import ControlPlane

@@ -168,6 +168,26 @@ def test_the_schedule_decides_on_the_policies_of_a_namespace_that_the_release_ma
         assert found[key]["metadata"]["namespace"] == "shop"
 
 
+def test_spark_has_an_account_and_a_volume_and_who_submits_has_its_role_too(helm: Helm) -> None:
+    besides = rendered(helm)
+    options = (
+        "spark.enabled=true,spark.namespace=spark,spark.submitters[0].name=worker,spark.submitters[0].namespace=airflow"
+    )
+    found = {key: one for key, one in rendered(helm, "--set", options).items() if key not in besides}
+    name = "consumer-planner-spark"
+    assert {kind for kind, _ in found} == {"PersistentVolumeClaim", "ServiceAccount", "Role", "RoleBinding"}
+    assert {(one["metadata"]["name"], one["metadata"]["namespace"]) for one in found.values()} == {(name, "spark")}
+    (role,) = yaml.safe_load_all((K8S / "rbac" / "spark.yaml").read_text())
+    assert content(found["Role", name]) == content(role)
+    assert found["PersistentVolumeClaim", name]["spec"]["accessModes"] == ["ReadWriteMany"]
+    subjects = [(one["name"], one["namespace"]) for one in found["RoleBinding", name]["subjects"]]
+    assert subjects == [(name, "spark"), ("worker", "airflow")]
+    own = "spark.enabled=true,spark.serviceAccount=own,spark.data.existingClaim=kept"
+    found = {key: one for key, one in rendered(helm, "--set", own).items() if key not in besides}
+    assert set(found) == {("Role", name), ("RoleBinding", name)}
+    assert found["RoleBinding", name]["subjects"][0]["name"] == "own"
+
+
 def test_the_definitions_and_rights_of_the_chart_are_those_of_the_manifests(helm: Helm, tmp_path: Path) -> None:
     definitions = [yaml.safe_load(path.read_text()) for path in sorted((K8S / "crds").glob("*.yaml"))]
     assert by_name(list(yaml.safe_load_all(helm("show", "crds", CHART)))) == by_name(definitions)
@@ -205,6 +225,7 @@ WRONG = [
     ("image.digest=sha256:1", "at '/image/digest': 'sha256:1' does not match pattern"),
     ("schedule.cron=often", "at '/schedule/cron': 'often' does not match pattern"),
     ("schedule.observeSecond=9", "additional properties 'observeSecond' not allowed"),
+    ("spark.submitters[0].account=x", "at '/spark/submitters/0': missing property 'name'"),
     ("sampler.every=often", "at '/sampler/every': 'often' does not match pattern"),
     ("sampler.enabled=true,schedule.policies.configMap=", "names no configMap, no existingClaim and no namespace"),
     ("schedule.enabled=true,schedule.policies.existingClaim=here", "configMap and schedule.policies.existingClaim are"),
@@ -228,6 +249,7 @@ def test_a_wrong_value_is_refused_with_its_place(helm: Helm, value: str, said: s
 def test_every_option_makes_what_it_says(helm: Helm) -> None:
     options = (
         "watch.namespaces={shop,billing},rbac.migrations=true,rbac.autoApprove=true,rbac.autoscalers=true,networkPolicy.enabled=true,"
+        "rbac.scaleTargets[0].group=example.com,rbac.scaleTargets[0].resource=fleets,"
         "serviceMonitor.enabled=true,serviceMonitor.labels.release=prometheus,podDisruptionBudget.enabled=false,"
         "finishedPlans=5,extraEnv[0].name=A,extraEnv[0].value=b,admission.enabled=false,data.existingClaim=forecasts,"
         "secretHosts.shop={10.0.0.5:9876},secretHosts.shop/token={prometheus:9090}"
@@ -239,8 +261,14 @@ def test_every_option_makes_what_it_says(helm: Helm) -> None:
         for one in documents
         if one["kind"] == "RoleBinding" and "namespace" in one["metadata"]
     }
-    roles = ("executor", "retention", "migrations", "autoscalers", "auto")
+    roles = ("executor", "retention", "migrations", "autoscalers", "scale", "auto")
     assert bound == {(place, role) for place in ("shop", "billing") for role in roles}
+    named = {(one["kind"], one["metadata"]["name"]): one for one in documents}
+    rules = named["Role", "consumer-planner-scale"]["rules"]
+    assert [(rule["resources"], rule["verbs"]) for rule in rules] == [
+        (["fleets"], ["get", "patch"]),
+        (["fleets/scale"], ["get"]),
+    ]
     kinds = {one["kind"] for one in documents}
     assert {"NetworkPolicy", "ServiceMonitor"} <= kinds
     assert not {"PodDisruptionBudget", "ValidatingAdmissionPolicy"} & kinds
@@ -251,6 +279,18 @@ def test_every_option_makes_what_it_says(helm: Helm) -> None:
     assert json.loads(told["PLANNER_SECRET_HOSTS"]) == {"shop": ["10.0.0.5:9876"], "shop/token": ["prometheus:9090"]}
     assert {"name": "data", "persistentVolumeClaim": {"claimName": "forecasts"}} in pods["volumes"]
     assert {"name": "data", "mountPath": told["PLANNER_DATA"]} in pods["containers"][0]["volumeMounts"]
+
+
+def test_kinds_of_the_users_own_are_bound_by_admission_as_rollouts_are(helm: Helm) -> None:
+    option = "rbac.scaleTargets[0].group=example.com,rbac.scaleTargets[0].resource=fleets"
+    documents = list(yaml.safe_load_all(helm("template", RELEASE, CHART, "--set", option)))
+    named = {
+        one["metadata"]["name"]: [rule["resources"] for rule in one["spec"]["matchConstraints"]["resourceRules"]]
+        for one in documents
+        if one["kind"] == "ValidatingAdmissionPolicy"
+    }
+    assert named["consumer-planner-scale-targets"] == [["rollouts"], ["clonesets"], ["fleets"]]
+    assert ["fleets"] in named["consumer-planner-namespaces"]
 
 
 def test_an_older_server_gets_no_policy_that_it_does_not_know(helm: Helm) -> None:

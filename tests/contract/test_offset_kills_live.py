@@ -141,7 +141,7 @@ class Shop:
         steps: tuple[Step, ...] = (
             StopConsumers(1, 0, (), LIMIT_S, MovedQueues(4, 4), "set 1"),
             AwaitSettled(0, "AVG", LIMIT_S),
-            ResetOffsets(case.name, self.moment, f"set the offsets of {case.name}", LIMIT_S),
+            ResetOffsets(case.name, f"set the offsets of {case.name}", LIMIT_S, to_time=self.moment),
             StartConsumers(0, 2, LIMIT_S, MovedQueues(4, 4), "set 0"),
             AwaitReady(2, LIMIT_S),
         )

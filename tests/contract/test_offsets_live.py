@@ -3,6 +3,7 @@
 from collections import Counter
 from collections.abc import Callable, Iterable
 from datetime import UTC, datetime, timedelta
+from typing import Any
 
 import pytest
 
@@ -10,6 +11,7 @@ from planner.deployments.groups import LiveGroups
 from planner.deployments.offsets.actions import OffsetActions
 from planner.deployments.offsets.installations import installation
 from planner.documents.policy import ConsumerScalingPolicy, parse_policy
+from planner.errors import BadInputError
 from planner.execution.effects import SetOffsets
 from planner.execution.ports import ConflictError, DeniedError
 from planner.rollout.steps import CloneOffsets, ResetOffsets
@@ -45,7 +47,11 @@ def clone(origin: str, group: str) -> SetOffsets:
 
 
 def reset(group: str, to: datetime) -> SetOffsets:
-    return SetOffsets(ResetOffsets(group, to, f"set the offsets of {group}", 60), group, "plan/1", "shop")
+    return SetOffsets(ResetOffsets(group, f"set the offsets of {group}", 60, to_time=to), group, "plan/1", "shop")
+
+
+def reset_to(group: str, **point: Any) -> SetOffsets:
+    return SetOffsets(ResetOffsets(group, f"set the offsets of {group}", 60, **point), group, "plan/1", "shop")
 
 
 def members(policy: ConsumerScalingPolicy, group: str) -> tuple[str, ...] | None:
@@ -155,6 +161,20 @@ def test_a_rocketmq_group_begins_at_cloned_offsets_and_at_a_time(
     assert all(starts[queue] <= exact[queue] for queue in exact), "no message since then is left out"
     assert max(earlier.values(), default=0) <= (1 if version == OLD else 0)
 
+    first, *others = sorted(ends)
+    name = f"{shop.topic}/{first[0]}/{first[1]}"
+    for point, expected in (
+        ({"to_end": "earliest"}, dict.fromkeys(ends, 0)),
+        ({"to_offset": 3, "queue": name}, {first: 3, **dict.fromkeys(others, 0)}),
+        ({"to_end": "latest", "topic": shop.topic}, ends),
+    ):
+        wanted = reset_to(shop.green, **point)
+        assert not actions.state(shop.policy, wanted).is_set
+        actions.set(shop.policy, wanted)
+        assert (actions.state(shop.policy, wanted).is_set, shop.committed(shop.green)) == (True, expected)
+    with pytest.raises(BadInputError, match=f"queue {name} keeps offsets 0 to {ends[first]}, the plan asks for"):
+        actions.set(shop.policy, reset_to(shop.green, to_offset=ends[first] + 1, queue=name))
+
 
 def test_a_new_broker_refuses_a_reset_of_a_group_that_it_has_no_settings_for(
     rocketmq_cluster: Callable[[str], RocketMQCluster],
@@ -211,6 +231,19 @@ def test_a_kafka_group_begins_at_cloned_offsets_and_at_a_time(kafka_cluster: Kaf
     clients.stop_consumer("second")
     again = [(one.partition, one.offset) for one in clients.deliveries() if one.client == "second"]
     assert sorted(again) == sorted(since)
+
+    end, earliest = reset_to(green, to_offset=60, queue=f"{topic}/0"), reset_to(green, to_end="earliest", topic=topic)
+    for wanted, expected in ((earliest, [0, 0, 0]), (end, [60, 0, 0])):
+        assert not actions.state(asked, wanted).is_set
+        actions.set(asked, wanted)
+        with installation(asked) as offsets:
+            assert [offset for _, offset in sorted(offsets.committed(green).items(), key=str)] == expected
+    _consume(clients, "third", green, topic, protocol, 120)
+    clients.stop_consumer("third")
+    third = {(one.partition, one.offset) for one in clients.deliveries() if one.client == "third"}
+    assert third == {(number, offset) for number in (1, 2) for offset in range(60)}
+    with pytest.raises(BadInputError, match=f"queue {topic}/0 keeps offsets 0 to 60, the plan asks for 61,"):
+        actions.set(asked, reset_to(green, to_offset=61, queue=f"{topic}/0"))
 
 
 def _consume(clients: ClientProcess, client: str, group: str, topic: str, protocol: str, records: int) -> None:

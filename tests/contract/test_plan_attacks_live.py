@@ -16,7 +16,6 @@ from planner.documents.approve import APPROVE_ANNOTATION, AUTHOR_ANNOTATION
 from planner.documents.format import digest_of
 from planner.documents.plan import DIGEST_ANNOTATION, PLAN
 from planner.documents.policy import parse_policy
-from planner.printable import printable
 from planner.rollout.plan import RolloutPlan
 from planner.rollout.steps import (
     AutoscalerState,
@@ -31,6 +30,7 @@ from planner.rollout.steps import (
     StopConsumers,
     UpdateTemplate,
 )
+from planner.text.printable import printable
 from tests.clusters.kubernetes import ControlPlane
 from tests.clusters.kubernetes.rest import MERGE, ApiError, Json, Rest
 from tests.contract.test_controller_live import Site, await_leader, site_on

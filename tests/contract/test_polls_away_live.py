@@ -12,7 +12,7 @@ from typing import Any
 
 import pytest
 
-from planner.forecast import forecast
+from planner.documents.forecast import forecast
 from tests.clusters.rocketmq import NEW, Broker, RocketMQCluster
 from tests.clusters.rocketmq_load import ConsumerProcess, Delivery, QueueCurve
 from tests.conftest import TOLD

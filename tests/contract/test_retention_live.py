@@ -22,6 +22,7 @@ from tests.pod_groups import plan_for
 pytestmark = [pytest.mark.cluster, pytest.mark.timeout(2_700)]
 
 TTL_S = 3_600
+KEPT = "removes only plans that have ended"
 
 
 @dataclass(frozen=True)
@@ -91,8 +92,29 @@ def test_admission_lets_the_controller_remove_no_plan_that_has_not_ended(plans: 
     name = f"kept-{phase.lower()}"
     plans.add(name, phase, 10)
     account = f"--as=system:serviceaccount:{plans.namespace}:{ACCOUNT}"
-    with pytest.raises(StartFailedError, match="removes only plans that have ended"):
+    with pytest.raises(StartFailedError, match=KEPT):
         plans.cluster.kubectl("delete", "crp", name, "-n", plans.namespace, account)
+
+
+def test_admission_holds_an_account_of_any_name_that_carries_out_plans(plans: Plans) -> None:
+    """Red when the policy goes by the controller's name: another executor removes plans that wait."""
+    namespace, account = plans.namespace, f"--as=system:serviceaccount:{plans.namespace}:renamed"
+    for role in ("executor", "retention"):
+        binding = ("rolebinding", f"renamed-{role}", f"--role=consumer-planner-{role}")
+        plans.cluster.kubectl("create", *binding, f"--serviceaccount={namespace}:renamed", "-n", namespace)
+    rights = (("delete", "crp"), ("update", "crp", "--subresource=status"))
+
+    def has_rights() -> bool:
+        try:
+            return all(plans.cluster.kubectl("auth", "can-i", *right, "-n", namespace, account) for right in rights)
+        except StartFailedError:
+            return False
+
+    plans.cluster.wait_until("the rights of another executor", has_rights)
+    plans.add("kept-renamed", Phase.PENDING, 10)
+    with pytest.raises(StartFailedError, match=KEPT):
+        plans.cluster.kubectl("delete", "crp", "kept-renamed", "-n", namespace, account)
+    plans.cluster.kubectl("delete", "crp", "kept-renamed", "-n", namespace)  # the administrator may
 
 
 def test_a_time_out_of_bounds_is_refused_by_the_server(plans: Plans) -> None:

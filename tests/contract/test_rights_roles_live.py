@@ -26,13 +26,14 @@ from planner.rollout.plan import GroupRef, RolloutPlan
 from planner.rollout.steps import AutoscalerKind, AutoscalerState, MovedQueues, SetAutoscaler, StartConsumers
 from planner.sources.kubernetes.objects import KEDA_PAUSED, SET_BY, hpas_of, scaled_objects_of
 from tests import rights_matrix
-from tests.clusters.kubernetes import ControlPlane, deployment
+from tests.clusters.kubernetes import ControlPlane, deployment, stateful_set
 from tests.clusters.kubernetes.rest import STRATEGIC, ApiError, Json, Rest
 from tests.contract.test_kubernetes_reads_live import crd
 from tests.contract.test_kubernetes_rights import ABOUT_ONESELF
 from tests.pod_controllers import ACCOUNT, MERGE, documents, grant, install, uninstall
 from tests.pod_groups import plan_for
 from tests.rights_matrix import may
+from tests.scale_kinds import definition, path_of, target
 from tests.step_builders import STEPS
 from tests.unit.cli.test_cli import planner, refused
 
@@ -55,16 +56,23 @@ VIEWER = on(PLANS, *READS) | on(POLICIES, *READS)
 AUTOSCALERS = on("horizontalpodautoscalers", "get", "patch", group="autoscaling") | on(
     "scaledobjects", "get", "patch", group="keda.sh"
 )
+SCALE = {
+    right
+    for group, resource in (("argoproj.io", "rollouts"), ("apps.kruise.io", "clonesets"))
+    for right in on(resource, "get", "patch", group=group) | on(f"{resource}/scale", "get", group=group)
+}
 MIGRATIONS = on("deployments", "create", "delete", UPDATES, group="apps")
 ROLES: dict[str, set[Right]] = {
     "viewer": VIEWER,
     "planner": VIEWER | on(PLANS, "create"),
     "approver": VIEWER | on(PLANS, "patch", "approve"),
     "scheduler": on(POLICIES, "get", "list") | on(f"{POLICIES}/status", "patch") | on(PLANS, "list", "create"),
+    "handover": on(PLANS, "get", "create", "patch") | on("leases", "get", group="coordination.k8s.io"),
     "executor": on(POLICIES, "get")
     | on(PLANS, *READS, "patch")
     | on(f"{PLANS}/status", "update")
     | on("deployments", "get", "patch", group="apps")
+    | on("statefulsets", "get", "patch", group="apps")
     | on("replicasets", "list", group="apps")
     | on("pods", "list", "patch", group="")
     | on("horizontalpodautoscalers", "list", group="autoscaling")
@@ -73,7 +81,12 @@ ROLES: dict[str, set[Right]] = {
     | on("events", "create", "patch", group=""),
     "migrations": MIGRATIONS,
     "autoscalers": AUTOSCALERS,
+    "scale": SCALE,
+    "retention": on(PLANS, "delete"),
     "auto": on(PLANS, "approve"),
+    "spark": on("pods", *READS, "create", "patch", "delete", "deletecollection", group="")
+    | on("configmaps", "get", "list", "create", "patch", "delete", "deletecollection", group="")
+    | on("services", "get", "list", "create", "patch", "delete", "deletecollection", group=""),
 }
 FORBIDDEN = [
     ("", "secrets", "get"),
@@ -91,7 +104,7 @@ FORBIDDEN = [
     ("apps", "deployments", "update"),
     ("apps", "deployments", "deletecollection"),
     ("apps", "replicasets", "patch"),
-    ("apps", "statefulsets", "patch"),
+    ("apps", "statefulsets", "update"),
     ("rbac.authorization.k8s.io", "roles", "escalate"),
     ("rbac.authorization.k8s.io", "rolebindings", "create"),
     ("admissionregistration.k8s.io", "validatingadmissionpolicies", "get"),
@@ -183,7 +196,9 @@ def realm(control_plane: ControlPlane) -> Iterator[Realm]:
     grant(control_plane, home, home, "controller")
     grant(control_plane, home, namespace, "executor", "plan-roles")
     nobody = control_plane.namespace("nobody")  # these roles are made, and bound only where a test asks for it
-    grant(control_plane, nobody, namespace, "executor-migrations", "executor-autoscalers", "auto-approver", "scheduler")
+    unbound = ("executor-migrations", "executor-autoscalers", "executor-scale", "executor-retention", "auto-approver")
+    unbound += ("scheduler", "handover", "spark")
+    grant(control_plane, nobody, namespace, *unbound)
     control_plane.apply(deployment(APP, 1, {"command": ["sleep", "infinity"]}), namespace=namespace)
     control_plane.await_available(namespace, APP)
     found = Realm(control_plane, home, namespace)
@@ -226,6 +241,7 @@ def forbidden(call: Callable[[], Any], said: str) -> None:
 def test_the_roles_of_the_controller_are_what_its_code_asks_for(realm: Realm) -> None:
     keda = [replace(step, autoscaler_kind="ScaledObject") for step in STEPS if isinstance(step, SetAutoscaler)]
     code = set(needed(replace(simple(), steps=(*STEPS, *keda), migration="all")))
+    code |= set(needed(replace(simple(), target_kind="StatefulSet")))
     hearing = on(PLANS, "watch") | on("events", "create", "patch", group="")
     assert ROLES["executor"] | MIGRATIONS | AUTOSCALERS == code | hearing
     assert ROLES["scheduler"] == set(DECIDING)
@@ -241,7 +257,8 @@ def test_each_role_allows_exactly_this(realm: Realm, role: str) -> None:
     for right in ROLES[role]:
         assert may(rest, realm.namespace, right), right
         assert not may(rest, realm.home, right), right
-    for right in FORBIDDEN:
+    # Spark's driver makes pods and their settings, retention removes plans; no other role of ours does.
+    for right in set(FORBIDDEN) - (ROLES[role] if role in ("spark", "retention") else set()):
         assert not may(rest, realm.namespace, right), right
     others = set().union(*ROLES.values()) - ROLES[role]
     assert not [right for right in others if may(rest, realm.namespace, right)]
@@ -488,6 +505,54 @@ def test_another_account_with_the_controllers_roles_scales_and_claims(realm: Rea
     edit: Json = {"metadata": {"labels": {"team": "mine"}}}
     forbidden(lambda: thief.patch(f"{path}/other", edit, MERGE), "not metadata labels")
     realm.admin.delete(f"{path}/other")
+
+
+def test_of_a_stateful_set_the_controller_changes_its_count_alone(realm: Realm, executor: Rest) -> None:
+    """Red without the admission policy: who may patch a template can have its pods read every Secret."""
+    sets = f"/apis/apps/v1/namespaces/{realm.namespace}/statefulsets"
+    realm.admin.create(sets, stateful_set("numbered", 0))
+    path = f"{sets}/numbered"
+    claim = {"metadata": {"annotations": {"consumerplanner.dev/rollout": "p/u/0"}}}
+    executor.patch(path, {**claim, "spec": {"replicas": 1}}, MERGE)
+    image = {"template": {"spec": {"containers": [{"name": "main", "image": "other"}]}}}
+    edits: list[Json] = [
+        {"spec": image},
+        {"spec": {"updateStrategy": {"type": "OnDelete", "rollingUpdate": None}}},
+        {"metadata": {"labels": {"a": "b"}}},
+        {"metadata": {"annotations": {"a": "b"}}},
+        {"metadata": {"finalizers": ["a.b/c"]}},
+    ]
+    for edit in edits:
+        forbidden(lambda edit=edit: executor.patch(path, edit, MERGE), "the controller changes")
+    forbidden(lambda: executor.create(sets, stateful_set("more", 0)), "create")
+    forbidden(lambda: executor.delete(path), "delete")
+    realm.admin.delete(path)
+
+
+@pytest.mark.parametrize("kind", ["Rollout", "CloneSet"])
+def test_of_a_target_of_another_kind_the_controller_changes_its_count_alone(realm: Realm, kind: str) -> None:
+    """Red without the admission policy: who may patch a template can have its pods read every Secret."""
+    names = realm.cluster.define(definition(kind))
+    scaling = realm.account(f"scaling-{kind.lower()}", "executor", "scale")
+    path = path_of(kind, realm.namespace)
+    realm.admin.create(path, target(kind, 0))
+    claim = {"metadata": {"annotations": {"consumerplanner.dev/rollout": "p/u/0"}}}
+    edits: list[Json] = [
+        {"spec": {"template": {"spec": {"containers": [{"name": "main", "image": "other"}]}}}},
+        {"spec": {"paused": True}},
+        {"metadata": {"labels": {"a": "b"}}},
+        {"metadata": {"annotations": {"a": "b"}}},
+        {"metadata": {"finalizers": ["a.b/c"]}},
+        {"data": "another field"},
+    ]
+    scaling.patch(f"{path}/app", {**claim, "spec": {"replicas": 1}}, MERGE)
+    scaling.get(f"{path}/app/scale")
+    for edit in edits:
+        forbidden(lambda edit=edit: scaling.patch(f"{path}/app", edit, MERGE), "the controller changes")
+    forbidden(lambda: scaling.patch(f"{path}/app/scale", {"spec": {"replicas": 2}}, MERGE), "patch")
+    forbidden(lambda: scaling.delete(f"{path}/app"), "delete")
+    realm.admin.delete(f"{path}/app")
+    realm.cluster.kubectl("delete", "--wait=false", *names)
 
 
 def test_an_account_that_may_update_deployments_by_another_role_is_not_held_back(realm: Realm) -> None:

@@ -267,7 +267,7 @@ def test_what_brokers_and_members_are_set_to(world: World) -> None:
     assert sample.rocketmq.message_models == ("CLUSTERING",)
     for state in sample.rocketmq.brokers:
         assert (state.version, state.role, state.permission) == (ORDINALS[world.cluster.version], "ASYNC_MASTER", 6)
-        assert state.settings == GroupSettings(True, True, True, 1, 16)
+        assert state.settings == GroupSettings(True, True, True, 1, 16, in_order=False)
         low, high = state.clock_ahead_s or (9.0, 9.0)
         assert low <= 0 <= high
 
@@ -320,7 +320,7 @@ def test_frozen_member_is_unknown_and_the_others_are_not(world: World) -> None:
     first, second = sample.members
     assert first.owned
     assert (second.client_id, second.owned, second.tuning) == ("127.0.0.1@c2", None, None)
-    (problem,) = (one for one in sample.problems if "127.0.0.1@c2 did not tell what it runs" in one)
+    (problem,) = (one for one in sample.problems if "127.0.0.1@c2 did not report what it runs" in one)
     assert f"within {LIMIT_S:g} s" in problem, "our limit ended the waiting, before the broker's own of 10 s"
     assert sample.took_s >= LIMIT_S
 

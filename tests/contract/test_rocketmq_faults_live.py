@@ -121,7 +121,7 @@ def test_frozen_process_is_unknown_in_all_its_groups_and_other_groups_are_whole(
         unknown = {one.client_id for one in sample.members if one.owned is None}
         assert "127.0.0.1@w2" in unknown
         for client_id in unknown:
-            assert [one for one in sample.problems if f"{client_id} did not tell what it runs" in one]
+            assert [one for one in sample.problems if f"{client_id} did not report what it runs" in one]
         assert {one.queue for one in sample.offsets} == set(sample.routes.read_queues)
     shop = found["shop"]
     assert isinstance(shop, GroupSample)

@@ -8,7 +8,7 @@ from typing import Any
 
 import pytest
 
-from planner.forecast import forecast
+from planner.documents.forecast import forecast
 from tests.clusters import rocketmq_remoting as remoting
 from tests.clusters.rocketmq import NEW, QueueCounts, RocketMQCluster
 from tests.clusters.rocketmq_load import Delivery

@@ -1,13 +1,24 @@
 """The path on a real Kafka group: ``planner snapshot``, ``simulate`` and ``plan``."""
 
 import json
+import time
+from dataclasses import replace
+from datetime import UTC, datetime
 from pathlib import Path
 
 import pytest
 
 from planner.documents.data import SNAPSHOT
 from planner.documents.plan import read_plan_or_decision
+from planner.documents.policy import parse_policy
+from planner.model.membership import KafkaMember
+from planner.model.samples import GroupSample
+from planner.model.snapshot import NewPods
 from planner.rollout.plan import DecisionRecord, RolloutPlan
+from planner.simulation.candidates import simulate_candidate, unsettled_queues
+from planner.simulation.kafka.mixed_partitions import assigned
+from planner.snapshot.build import build_snapshot
+from planner.sources.kafka import KafkaAdmin, observe_group
 from tests.clusters.kafka import REQUEST_S, KafkaCluster
 from tests.clusters.kafka_load import PartitionCurve
 from tests.sample_builders import kafka_policy
@@ -61,6 +72,59 @@ def test_a_group_that_is_too_small_gets_a_plan(kafka_cluster: KafkaCluster, tmp_
     assert isinstance(plan, RolloutPlan), planned.stdout
     assert "from 2 to 6 consumers" in plan.reason
     assert planner("explain", tmp_path / "plan.yaml").returncode == 0
+
+
+def test_a_scale_up_of_members_in_racks_goes_as_the_planner_says(kafka_cluster: KafkaCluster) -> None:
+    """Partitions with one replica in rack r1 or r2 (KIP-881): owners now, and with a third member in rack r1."""
+    kafka_cluster.create_topic("racked", replicas=[[1], [2], [2], [1], [1], [2], [2], [1]])
+    process = kafka_cluster.load().start()
+
+    def start(client: str, rack: str) -> None:
+        settings = {"partition.assignment.strategy": "org.apache.kafka.clients.consumer.RangeAssignor"}
+        process.start_consumer(client, group="racked", topics=["racked"], config={**settings, "client.rack": rack})
+        process.await_event(client, "assigned")
+
+    start("rack-0", "r2")
+    start("rack-1", "r1")
+    before = settled_sample(kafka_cluster, "racked", 2)
+    text = f"{kafka_policy(kafka_cluster.bootstrap, 'racked')}  membersPerPod: 1\n  newPods: {{rack: r1}}\n"
+    policy = parse_policy(text, "policy.yaml")
+    taken = build_snapshot(before, (), before.at, policy.snapshot_settings)
+    assert {state.queue.number: state.racks for state in taken.data_queues} == {
+        number: (rack,) for number, rack in enumerate(("r1", "r2", "r2", "r1", "r1", "r2", "r2", "r1"))
+    }
+    assert unsettled_queues(taken) == 0, "the real leader assigned as the planner does"
+    said = simulate_candidate(taken, 3, "range")
+    start("rack-2", "r1")
+    after = settled_sample(kafka_cluster, "racked", 3)
+    process.stop()
+    (new,) = [member for member in after.members if member.client_id == "rack-2"]
+    assert isinstance(new, KafkaMember)
+    owners = {queue: names[0] for queue, names in after.owners.items()}
+    assert owners == assigned(taken, "range", (*taken.members, new))
+    blind = tuple(replace(member, rack=None) for member in (*taken.members, new))
+    assert owners != assigned(replace(taken, members=blind[:2], new_pods=NewPods()), "range", blind)
+    moved = sum(owners[state.queue] != state.owner for state in taken.data_queues)
+    assert said.moved_fewest is not None
+    assert said.moved_most is not None
+    assert said.moved_fewest <= moved <= said.moved_most
+
+
+def settled_sample(cluster: KafkaCluster, group: str, members: int) -> GroupSample:
+    """Return the group's sample once so many members own all partitions."""
+
+    def probe() -> GroupSample | None:
+        with KafkaAdmin(cluster.bootstrap.split(",")) as admin:
+            sample = observe_group(admin, cluster=None, group=group, topics=None, at=datetime.now(UTC))
+        owners = {name for names in sample.owners.values() for name in names}
+        is_whole = len(sample.owners) == len(sample.routes.read_queues) and len(owners) == members
+        return sample if is_whole and len(sample.members) == members else None
+
+    deadline = time.monotonic() + REQUEST_S
+    while (sample := probe()) is None:
+        assert time.monotonic() < deadline, f"group {group} has not settled with {members} members"
+        time.sleep(0.5)
+    return sample
 
 
 def test_an_unknown_group_is_named(kafka_cluster: KafkaCluster, tmp_path: Path) -> None:

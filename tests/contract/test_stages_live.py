@@ -5,9 +5,10 @@ from pathlib import Path
 
 import pytest
 
-from planner import stages
-from planner.documents.data import SAMPLE
+from planner.runs.landed import read_sample
+from planner.runs.observe import observe_live
 from planner.sources.live import SAMPLE_EVERY_S
+from planner.storage.landing import reading_files, samples_of_reading
 from tests.clusters.rocketmq import NEW, READY_S, RocketMQCluster
 from tests.sample_builders import POLICY
 
@@ -27,10 +28,10 @@ def test_a_live_watch_lands_what_it_saw_and_leaves_unknown_groups_to_the_snapsho
     at_home = POLICY.replace("127.0.0.1:9876", cluster.name_server)
     (policies / "known.yaml").write_text(at_home.replace("group: shop", "group: stages-live"), encoding="utf-8")
     (policies / "unknown.yaml").write_text(at_home.replace("name: shop", "name: unknown"), encoding="utf-8")
-    run = stages.observe_live(policies, tmp_path / "data", 6.0)
+    run = observe_live(policies, tmp_path / "data", 6.0)
     consumer.stop()
-    landed = sorted((tmp_path / "data" / "samples").rglob("*.json"))
-    samples = [SAMPLE.read(path) for path in landed]
+    readings = list(reading_files(tmp_path / "data"))
+    samples = [read_sample(sample) for path in readings for sample in samples_of_reading(path)[0]]
     assert [sample.group for sample in samples] == ["stages-live", "stages-live"]
     assert run.since <= samples[0].at < samples[1].at <= run.until
     # A busy machine may look late, but never early.

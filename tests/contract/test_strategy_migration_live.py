@@ -1,7 +1,7 @@
-"""A group changes its allocation strategy, its room or its cluster: real consumers in pods, brokers, an API server.
+"""A group changes its strategy, room, cluster or number of queues: real consumers in pods, brokers, an API server.
 
 The strategy once in a window in which all stop before any starts, once by a second group with cloned offsets beside the
-old one. The commands do it all; every delivery is logged, and held against what was sent and what was seen.
+old one. The commands do it all; every delivery is logged, and compared with what was sent and what was seen.
 """
 
 import json
@@ -27,7 +27,7 @@ from planner.sources.rocketmq import RocketMQAdmin, observe_group
 from tests.clusters.kubernetes import ControlPlane, deployment
 from tests.clusters.kubernetes.consumers import rocketmq_consumer
 from tests.clusters.kubernetes.rest import Json
-from tests.clusters.rocketmq import NEW, OLD, RocketMQCluster
+from tests.clusters.rocketmq import NEW, OLD, QueueCounts, RocketMQCluster
 from tests.clusters.rocketmq_load import Delivery, ProducerProcess, QueueCurve, read_deliveries
 from tests.patience import PATIENT
 from tests.unit.cli.test_cli import planner
@@ -35,7 +35,7 @@ from tests.unit.cli.test_cli import planner
 pytestmark = [pytest.mark.cluster, pytest.mark.timeout(2_700)]
 
 TOPIC, GROUP, NEW_GROUP, MOVED_GROUP = "strategy-live", "strategy-live", "strategy-live-2", "cluster-live"
-SET_UP_GROUP = "parameters-live"
+SET_UP_GROUP, SHRUNK_GROUP = "parameters-live", "shrink-live"
 BROKER_ROOMS = {"broker-a": "r1", "broker-b": "r2"}
 CLIENT_ROOMS = {"near": "r1", "far": "r2"}
 """Rooms of Deployments: what a user's resolver knows of the pods."""
@@ -123,10 +123,14 @@ spec:
         self.cluster.wait_until("a settled group", is_settled, WAIT_S)
 
     def planned(self, policy: Path, kind: str, green: str, *words: str) -> Path:
+        """Take a snapshot, plan a migration to Deployment ``green``, approve it; return the plan's file."""
+        return self.approved(policy, kind, green, "--green", green, *words)
+
+    def approved(self, policy: Path, kind: str, name: str, *words: str) -> Path:
         """Take a snapshot, plan a migration, approve it with all phrases; return the plan's file."""
-        taken, plan = self.folder / f"{green}.json", self.folder / f"{green}.yaml"
+        taken, plan = self.folder / f"{name}.json", self.folder / f"{name}.yaml"
         self.run("snapshot", "-p", policy, "-o", taken, "--observe-seconds", WATCH_S)
-        self.run("migrate", kind, taken, "-p", policy, "-o", plan, "--green", green, *words)
+        self.run("migrate", kind, taken, "-p", policy, "-o", plan, *words)
         phrases = read(plan).confirmations
         self.run("approve", plan, *(word for phrase in phrases for word in ("--confirm", phrase)))
         return plan
@@ -148,26 +152,24 @@ spec:
         root, pipe = Path(__file__).parents[2], subprocess.PIPE
         return subprocess.Popen([sys.executable, "-m", *map(str, words)], cwd=root, stdout=pipe, stderr=pipe, text=True)
 
-    def await_step(self, plan: Path, kind: str, applying: "subprocess.Popen[str]") -> None:
-        """Wait until the plan is at a step of that kind; who applies it must not end before."""
+    def await_step(self, plan: Path, kind: str, applying: "subprocess.Popen[str]", times: int = 1) -> None:
+        """Wait until the plan is at a step of that kind, the so-and-so-manieth; who applies it must not end before."""
 
         def is_there() -> bool:
             assert applying.poll() is None, applying.communicate()
             found = self.cluster.kubectl("get", "crp", "-n", self.namespace, "-o", "json")
-            return any(
-                step["kind"] == kind and not step.get("finishedAt")
-                for one in json.loads(found)["items"]
-                for step in one.get("status", {}).get("steps", ())
-            )
+            steps = [step for one in json.loads(found)["items"] for step in one.get("status", {}).get("steps", ())]
+            of_kind = [step for step in steps if step["kind"] == kind]
+            return len(of_kind) == times and not of_kind[-1].get("finishedAt")
 
         self.cluster.wait_until(f"{kind} of {plan.name}", is_there, WAIT_S)
 
-    def answer(self, plan: Path) -> None:
-        """Let the one step of the plan that asks a person go on."""
-        (number,) = (n for n, step in enumerate(read(plan).steps, start=1) if step.kind == "pauseForPerson")
-        note = f"consumerplanner.dev/answer={number}"
+    def answer(self, plan: Path, times: int = 1) -> None:
+        """Let the step that asks a person go on, the so-and-so-manieth of the plan."""
+        asks = [n for n, step in enumerate(read(plan).steps, start=1) if step.kind == "pauseForPerson"]
+        note = f"consumerplanner.dev/answer={','.join(map(str, asks[:times]))}"
         name = read_document(plan)["metadata"]["name"]
-        self.cluster.kubectl("annotate", "crp", name, "-n", self.namespace, note)
+        self.cluster.kubectl("annotate", "crp", name, "-n", self.namespace, "--overwrite", note)
 
     def verdict(self, green: str) -> dict[str, Json]:
         """Return figure -> what was forecast, what was seen, and whether they fit."""
@@ -235,7 +237,7 @@ def test_a_group_changes_its_strategy_in_a_window_and_side_by_side(shop: Shop) -
     shop.start("old", GROUP)
     policy = shop.policy(GROUP, "old", "duplicateSeconds: 1")
     window = shop.migrate(policy, "green", "--to", "AVG_BY_CIRCLE", "--env", "STRATEGY=AVG_BY_CIRCLE")
-    assert window.confirmations == (), "the group keeps its name and its offsets"
+    assert window.confirmations == (f"stop all consumers of {GROUP}",), "the group keeps its name and its offsets"
     old, green = shop.deliveries(GROUP, "old"), shop.deliveries(GROUP, "green")
     assert old[-1].epoch_ms < green[0].epoch_ms, "two strategies never share out one group"
     shop.await_settled(GROUP)
@@ -352,6 +354,44 @@ def test_a_group_moves_to_another_cluster_once_the_old_one_is_drained(
     there = dict.fromkeys(come, 0)
     shop.cluster.wait_until(
         "the last message", lambda: set(counted(shop.deliveries(MOVED_GROUP, "there"))) == since(there, come), WAIT_S
+    )
+
+
+def test_a_topic_gets_fewer_queues_once_what_lies_in_the_others_is_consumed(shop: Shop) -> None:
+    shop.stop_producing()
+    shop.brokers.create_topic(TOPIC, 4)
+    producer = produce(shop.brokers)
+    shop.start("shrinking", SHRUNK_GROUP)
+    policy = shop.policy(SHRUNK_GROUP, "shrinking", "duplicateSeconds: 1")
+    plan = shop.approved(policy, "shrink", "fewer", "--topic", TOPIC, "--queues", "2")
+    applying = shop.apply(plan, policy)
+    try:
+        shop.await_step(plan, "pauseForPerson", applying)
+        producer.stop()
+        sent = shop.brokers.produced(TOPIC)
+        assert len(sent) == 8
+        shop.brokers.create_topic(TOPIC, per_broker=dict.fromkeys(BROKER_ROOMS, QueueCounts(read=4, write=2)))
+        producer = produce(shop.brokers)
+        shop.answer(plan)
+        shop.await_step(plan, "pauseForPerson", applying, times=2)
+        left_over = {queue for queue in sent if queue[1] >= 2}
+        done = shop.brokers.committed(SHRUNK_GROUP, TOPIC)
+        assert {queue: done[queue] for queue in left_over} == {queue: sent[queue] for queue in left_over}
+        shop.brokers.create_topic(TOPIC, 2)
+        shop.answer(plan, times=2)
+        _, said = applying.communicate(timeout=WAIT_S)
+    finally:
+        applying.kill()
+        applying.wait()
+    assert applying.returncode == 0, said
+    shop.await_settled(SHRUNK_GROUP)
+    assert shop.verdict("fewer")["moved queues"]["fit"] == "inside"
+    producer.stop()
+    ends = sent | shop.brokers.produced(TOPIC)
+    shop.cluster.wait_until(
+        "the last message",
+        lambda: set(counted(shop.deliveries(SHRUNK_GROUP))) == since(dict.fromkeys(ends, 0), ends),
+        WAIT_S,
     )
 
 

@@ -18,6 +18,12 @@ from tests.clusters.ports import lease_block
 
 _T = TypeVar("_T")
 PATIENCE_S = 600.0
+UNHURRIED_S = 3_600
+"""How old a snapshot's data may be where its age is not the matter: a busy machine takes minutes to reach a task."""
+LOCKED, TRIES, REPEATABLE = 500, 3, ("GET", "PATCH")
+"""Airflow on SQLite answers so where another of its processes keeps the database locked; what may be asked again is."""
+WAITING = ("awaiting_input", "deferred")
+"""States of a task that has asked and waits for its answer."""
 
 
 def settings_in(folder: Path) -> Settings:
@@ -50,11 +56,15 @@ class ApiServer:
         return self._send(method, f"/api/v2{path}", body, {"Authorization": f"Bearer {token}"})
 
     def question(self, dag: str) -> dict[str, Any]:
-        """Return the open question of a DAG, once there is one."""
+        """Return the open question of a DAG, once there is one whose task waits.
+
+        A question is there a moment before its task's state says so, and ``airflow dags test`` misses an answer to it.
+        """
 
         def open_ones() -> Any:
             found = self.ask("GET", f"/dags/{dag}/dagRuns/~/hitlDetails?response_received=false")
-            return found["hitl_details"][0] if found["hitl_details"] else None
+            waiting = (one for one in found["hitl_details"] if one["task_instance"]["state"] in WAITING)
+            return next(waiting, None)
 
         found: dict[str, Any] = awaited(open_ones, f"a question of {dag}")
         return found
@@ -81,8 +91,15 @@ class ApiServer:
     ) -> Any:
         data = None if body is None else json.dumps(body).encode()
         heads = {"Content-Type": "application/json", **(headers or {})}
-        with urllib.request.urlopen(urllib.request.Request(self.url + path, data, heads, method=method)) as answer:
-            return json.loads(answer.read())
+        for left in reversed(range(TRIES if method in REPEATABLE else 1)):
+            try:
+                request = urllib.request.Request(self.url + path, data, heads, method=method)
+                with urllib.request.urlopen(request) as answer:
+                    return json.loads(answer.read())
+            except urllib.error.HTTPError as error:
+                if error.code != LOCKED or not left:
+                    raise
+        raise AssertionError("the last try has answered or raised")
 
 
 @contextmanager

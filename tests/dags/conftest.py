@@ -16,14 +16,16 @@ from scripts.run_local import ROOT, Settings, environment
 from tests.clusters.errors import CannotRunHereError
 
 LOAD = """
-import json, time, warnings
+import json, sys, time, warnings
 from airflow.dag_processing.dagbag import DagBag
 
 DagBag("/dev/null")  # Airflow's own start is not the DAG's
 warnings.simplefilter("error")
-started = time.perf_counter()
+connects = []
+sys.addaudithook(lambda event, values: event == "socket.connect" and connects.append(str(values[1])))
+started = time.process_time()
 bag = DagBag(r"{folder}")
-seconds = time.perf_counter() - started
+seconds = time.process_time() - started
 dags = [
     dict(
         dag_id=dag.dag_id,
@@ -37,6 +39,7 @@ dags = [
         timetable=repr(dag.timetable),
         is_scheduled=dag.timetable.can_be_scheduled,
         params={{name: dag.params.get_param(name).schema for name in dag.params}},
+        defaults={{name: dag.params.get_param(name).value for name in dag.params}},
         tasks={{
             task.task_id: dict(
                 downstream=sorted(task.downstream_task_ids),
@@ -57,9 +60,10 @@ dags = [
     for dag in bag.dags.values()
 ]
 errors = {{str(path): text for path, text in bag.import_errors.items()}}
-import sys
-heavy = sorted({{"pandas", "pyspark", "planner.pipeline", "numpy"}} & sys.modules.keys())
-print("LOADED" + json.dumps(dict(seconds=seconds, errors=errors, dags=dags, heavy=heavy), default=str))
+unwanted = {{"pandas", "pyspark", "numpy", "confluent_kafka", "kubernetes", "planner.pipeline", "planner.sources.live"}}
+heavy = sorted(unwanted & sys.modules.keys())
+known = dict(seconds=seconds, errors=errors, dags=dags, heavy=heavy, connects=connects)
+print("LOADED" + json.dumps(known, default=str))
 """
 
 

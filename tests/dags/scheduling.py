@@ -15,6 +15,7 @@ from tests.clusters.processes import ManagedProcess, stop_together
 from tests.dags.answering import PATIENCE_S, ApiServer, airflow, airflow_environment, awaited
 
 STOP_S = 20.0
+FAILED = ("failed", "upstream_failed")
 SLOTS = 1
 """Tasks that can run at once: whatever waits in one has all others wait."""
 
@@ -62,10 +63,27 @@ class Airflow:
         """Return a task as the API server tells it, once it is in one of the states."""
 
         def there() -> dict[str, Any] | None:
-            found = self.tasks(dag, run)[task]
-            return found if found["state"] in states else None
+            found = self.tasks(dag, run)
+            if found[task]["state"] in states:
+                return found[task]
+            over = [one["state"] for one in found.values() if one["state"] in FAILED]
+            assert not over, f"{task} of {dag} cannot be {states} any more: {self._told(dag, run)}"
+            return None
 
-        return awaited(there, f"{task} of {dag} to be {' or '.join(states)}")
+        try:
+            return awaited(there, f"{task} of {dag} to be {' or '.join(states)}")
+        except AssertionError as error:
+            error.add_note(self._told(dag, run))
+            raise
+
+    def _told(self, dag: str, run: str) -> str:
+        """Return how a run's tasks stand, with the last lines of those that failed and of the scheduler."""
+        tasks = self.tasks(dag, run)
+        lines = [f"{name}: {one['state']}, {one['start_date']} to {one['end_date']}" for name, one in tasks.items()]
+        logs = self.settings.airflow_home / "logs" / f"dag_id={dag}" / f"run_id={run}"
+        failed = [name for name, one in tasks.items() if one["state"] in FAILED]
+        tails = [log.read_text("utf-8")[-3_000:] for name in failed for log in logs.glob(f"task_id={name}/**/*.log")]
+        return "\n".join((*lines, *tails, self.scheduler.output()[-3_000:]))
 
     def answer(self, dag: str, run: str, option: str, **params: str) -> dict[str, Any]:
         """Answer the open question of a DAG as a person does, who reads it first; return the question."""
@@ -102,6 +120,8 @@ def running_airflow(settings: Settings, slots: int = SLOTS) -> Iterator[Airflow]
     env = airflow_environment(settings) | {
         "AIRFLOW__CORE__EXECUTION_API_SERVER_URL": f"http://127.0.0.1:{lease.first}/execution/",
         "AIRFLOW__CORE__PARALLELISM": str(slots),
+        # The first request makes the API server load all that it has: on a busy machine that takes a minute.
+        "AIRFLOW__WORKERS__EXECUTION_API_TIMEOUT": str(PATIENCE_S),
     }
     port = ("--port", str(lease.first), "--host", "127.0.0.1", "--workers", "1")
     # Logs are read from disk: their servers would listen on all addresses.

@@ -17,6 +17,7 @@ pytestmark = [pytest.mark.airflow, pytest.mark.spark]
 
 LOCAL = {"conn_type": "spark", "host": "local[*]"}
 DAG_FILE = "from dags import consumer_planner  # Airflow\n"
+APPROVERS = "  approval: {approvers: [ana]}\n"
 KUBERNETES = "  kubernetes: {kubeconfigFile: /nowhere/kubeconfig}\n"
 
 
@@ -69,7 +70,19 @@ def test_all_is_well_where_a_task_would_do_well(place: Path, kafka_cluster: Kafk
     assert code == 0, answer
     assert (answer["kind"], answer["ok"]) == ("AirflowCheck", True)
     assert list(dict.fromkeys(one["check"] for one in answer["checks"])) == [
-        *("airflow", "dags", "packages", "java", "spark", "storage", "policies", "brokers", "kubernetes")
+        *(
+            "airflow",
+            "dags",
+            "packages",
+            "java",
+            "spark",
+            "storage",
+            "policies",
+            "approvers",
+            "pool",
+            "brokers",
+            "kubernetes",
+        )
     ]
     assert sentences(answer, "dags", ok=True)[0].startswith("consumer_planner: loaded from bundle dags-folder")
     (spark,) = sentences(answer, "spark", ok=True)
@@ -83,11 +96,13 @@ def test_all_is_well_where_a_task_would_do_well(place: Path, kafka_cluster: Kafk
 def test_everything_that_is_not_well_is_named_in_one_go(place: Path) -> None:
     """Red when one failure keeps a later check from being run."""
     (place / "dags/planner.py").write_text(f"{DAG_FILE}import consumer_planner_typo\n")
-    (place / "policies/shop.yaml").write_text(kafka_policy("127.0.0.1:1", "shop") + KUBERNETES)
+    (place / "policies/shop.yaml").write_text(kafka_policy("127.0.0.1:1", "shop") + KUBERNETES + APPROVERS)
     (place / "policies/wrong.yaml").write_text(kafka_policy("127.0.0.1:1", "other").replace("maxReplicas", "max"))
     (place / "file").write_text("no folder")
 
-    code, answer = check(place, place / "file" / "data", None, JAVA_HOME=str(place / "no java"))
+    env = {"JAVA_HOME": str(place / "no java"), "CONSUMER_PLANNER_POOL": "brokers"}
+    env["AIRFLOW__CORE__SIMPLE_AUTH_MANAGER_USERS"] = "admin:admin"
+    code, answer = check(place, place / "file" / "data", None, **env)
 
     assert (code, answer["ok"]) == (1, False)
     assert len(sentences(answer, "airflow", ok=True)) == 1
@@ -103,6 +118,11 @@ def test_everything_that_is_not_well_is_named_in_one_go(place: Path) -> None:
     assert len(sentences(answer, "policies", ok=True)) == 1
     (policy,) = sentences(answer, "policies", ok=False)
     assert f"{place}/policies/wrong.yaml" in policy
+    (approvers,) = sentences(answer, "approvers", ok=False)
+    assert "approvers ana: nobody can answer, as none is an id of SimpleAuthManager" in approvers
+    # This Airflow has no database yet.
+    (pool,) = sentences(answer, "pool", ok=False)
+    assert pool.startswith("whether pool brokers exists is unknown: ")
     (broker,) = sentences(answer, "brokers", ok=False)
     assert "127.0.0.1:1" in broker
     (kubernetes,) = sentences(answer, "kubernetes", ok=False)

@@ -15,6 +15,7 @@ from pathlib import Path
 import pytest
 from confluent_kafka.admin import AclOperation, ResourceType
 
+from planner.storage.layout import cluster_readings
 from scripts.run_local import ROOT, Settings, environment
 from tests.clusters.kafka import KafkaCluster
 from tests.clusters.kafka_security import SECRETS
@@ -64,7 +65,7 @@ def test_the_secret_of_a_connection_opens_the_broker_and_is_left_nowhere(cluster
     for name in ("right", "wrong"):
         policy = kafka_policy(cluster.guard.accounts, "shop").replace("name: shop}", f"name: {name}}}")
         # Two clusters by name: the same group of one cluster would be one policy too many.
-        policy = policy.replace("cluster: test", f"cluster: {name}")
+        policy = policy.replace("cluster: test", f"cluster: {name}").replace("shop-consumer", f"{name}-consumer")
         text = policy.replace("group: shop}", f"group: shop, propertiesFile: 'airflow://kafka_{name}'}}")
         (settings.policies / f"{name}.yaml").write_text(text)
     conf = {"policies": str(settings.policies), "data": str(settings.data), "source": "live", "watch_seconds": 6}
@@ -76,7 +77,7 @@ def test_the_secret_of_a_connection_opens_the_broker_and_is_left_nowhere(cluster
 
     assert ended.returncode == 0, output[-4000:]
     assert "OBSERVE success" in output, output[-4000:]
-    assert len(list((settings.data / "samples/kafka/right/shop").iterdir())) == 2
+    assert len(list(cluster_readings(settings.data, "kafka", "right").iterdir())) == 2
     (problems,) = (settings.data / "runs").glob("*/problems.json")
     assert list(json.loads(problems.read_text())) == ["wrong"]
     files = [path for path in tmp_path.rglob("*") if path.is_file()]

@@ -58,7 +58,7 @@ def test_nothing_is_followed_that_was_not_handed_over(ours: dict[str, Any]) -> N
         ("plan", ["/x/plan.yaml"], ["", None]),
         ("namespace", [None, "shop"], ["", 1]),
         ("kubeconfig", [None, "", "/x"], [1]),
-        ("approve", ["already", "ask"], ["", "never", None]),
+        ("approve", ["already", "criteria", "ask"], ["", "never", None]),
         ("silence_seconds", [1, 300.5], [0, -1, "long", None]),
     ],
 )

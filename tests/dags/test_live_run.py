@@ -13,11 +13,13 @@ from pathlib import Path
 
 import pytest
 
-from planner.coverage import needs_single_read, read_coverage
 from planner.documents.data import SNAPSHOT
 from planner.documents.policy import parse_policy
-from planner.stages import read_decision
+from planner.runs.conclude import ages_at_decision_s
+from planner.runs.coverage import needs_single_read, read_coverage
+from planner.runs.policy_stages import read_decision
 from planner.storage.layout import RunFolder, time_of_name
+from planner.storage.run import Run
 from scripts.run_local import ROOT, Settings, environment
 from tests.clusters.kafka import KafkaCluster
 from tests.clusters.kafka_load import PartitionCurve
@@ -31,6 +33,8 @@ pytestmark = [pytest.mark.airflow, pytest.mark.spark, pytest.mark.cluster, pytes
 WATCH_S = 1_800
 """A run that watches for so long comes too late for all load, and for the test's own end."""
 LOAD_S, WAIT_S = 900.0, 300.0
+MOST_AGE_S = 120.0
+"""A decision beside a sampler rests on data that are younger."""
 STICKY = {"partition.assignment.strategy": "org.apache.kafka.clients.consumer.CooperativeStickyAssignor"}
 
 
@@ -104,8 +108,12 @@ def test_a_live_run_beside_a_sampler_decides_on_one_look_in_both_systems(
 
     assert done.returncode == 0, done.stdout[-4000:] + done.stderr[-4000:]
     (folder,) = (tmp_path / "work" / "data" / "runs").iterdir()
-    written = max(path.stat().st_mtime for path in folder.glob("*/decision.yaml"))
-    print(f"from the end of the watch to the last decision: {written - time_of_name(folder.name).timestamp():.0f} s")
+    run = Run(folder.parent.parent, RunFolder(folder).policies, *[time_of_name(folder.name)] * 2, 15.0)
+    ages_s = ages_at_decision_s(run)
+    print(f"ages of the newest sample at the decision: {ages_s}")
+    assert sorted(ages_s) == ["dag-live-kafka", "shop"]
+    # By the run's own files, not by this test's clock.
+    assert 0.0 < min(ages_s.values()) <= max(ages_s.values()) < MOST_AGE_S
     files = RunFolder(folder).policy("shop")
     taken = SNAPSHOT.read(files.snapshot)
     assert taken.clients == ("127.0.0.1@c1", "127.0.0.1@c2")

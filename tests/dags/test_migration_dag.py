@@ -12,9 +12,18 @@ from jsonschema import Draft202012Validator
 from planner.documents.approve import CONFIRM_ANNOTATION, approval_of, digest_in
 from planner.documents.plan import read_document
 from scripts.run_local import ROOT
-from tests.dags.answering import PATIENCE_S, ApiServer, airflow, airflow_environment, api_server, awaited, settings_in
+from tests.dags.answering import (
+    PATIENCE_S,
+    UNHURRIED_S,
+    ApiServer,
+    airflow,
+    airflow_environment,
+    api_server,
+    awaited,
+    settings_in,
+)
 from tests.unit.cli.test_migrate_cli import files
-from tests.unit.test_migration_stages import PHRASE, RENAME, UPDATE, fresh
+from tests.unit.test_migration_run import RENAME, TYPED, UPDATE, fresh
 
 pytestmark = pytest.mark.airflow
 
@@ -75,7 +84,7 @@ class Place:
     def run(self, name: str, migration: dict[str, Any], answer: str, **params: str) -> tuple[str, Path]:
         """Run the DAG by ``airflow dags test``, answer its question; return its state and where its files are."""
         inputs = self.folder / name
-        snapshot, policy = files(inputs, fresh())
+        snapshot, policy = files(inputs, fresh(), UNHURRIED_S)
         conf = {"policy": str(policy), "data": str(inputs / "data"), "source": "snapshot"}
         conf |= {"snapshot": str(snapshot)}
         with (inputs / "run.log").open("wb") as log:
@@ -121,11 +130,11 @@ def place(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Place]:
 
 @pytest.mark.timeout(2_700)
 def test_a_yes_with_its_phrase_approves_the_plan_and_triggers_the_apply_dag(place: Place) -> None:
-    state, inputs = place.run("yes", RENAME, "Approve", confirm=PHRASE)
+    state, inputs = place.run("yes", RENAME, "Approve", confirm=TYPED)
     assert state == "success", (inputs / "run.log").read_text()[-4000:]
     document = read_document(place.plan(inputs))
     assert approval_of(document) == digest_in(document)
-    assert document["metadata"]["annotations"][CONFIRM_ANNOTATION] == PHRASE
+    assert document["metadata"]["annotations"][CONFIRM_ANNOTATION] == TYPED
     (applied,) = awaited(lambda: place.runs("consumer_planner_apply"), "a run of the apply DAG")
     assert applied["conf"]["plan"] == str(place.plan(inputs))
     assert (applied["conf"]["namespace"], applied["conf"]["approve"]) == ("shop", "already")

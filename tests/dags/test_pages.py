@@ -10,21 +10,26 @@ from contextlib import suppress
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
+from urllib.parse import quote
+from urllib.request import urlopen
 
 import pytest
 from playwright.sync_api import Browser, Page, expect
 from playwright.sync_api import Error as PlaywrightError
 
+from planner.approval.offers import read_answer
 from planner.documents.approve import CONFIRM_ANNOTATION, approval_of, digest_in
 from planner.documents.plan import read_document
 from planner.sources.capture import open_capture, write_capture
-from tests.dags.answering import PATIENCE_S, awaited, settings_in
+from tests.clusters.ports import lease_block
+from tests.clusters.processes import ManagedProcess
+from tests.dags.answering import PATIENCE_S, UNHURRIED_S, airflow, airflow_environment, awaited, settings_in
 from tests.dags.scheduling import Airflow, running_airflow
 from tests.dags.test_run import falling_behind
 from tests.report.test_browser import browser  # noqa: F401
 from tests.sample_builders import POLICY, watch
 from tests.unit.cli.test_migrate_cli import files
-from tests.unit.test_migration_stages import PHRASE, RENAME, UPDATE, fresh
+from tests.unit.test_migration_run import PHRASES, RENAME, TYPED, UPDATE, fresh
 
 pytestmark = [
     pytest.mark.airflow,
@@ -120,10 +125,11 @@ class Pages:
         self.page.goto(f"{self.airflow.server.url}/dags/{dag}/runs/{run}/tasks/{task}")
         expect(self.page.locator("body")).to_contain_text(sentence, timeout=60_000)
 
-    def migrate(self, name: str, migration: dict[str, Any]) -> tuple[str, Path]:
-        """Send the migration form on a snapshot; return its run, and the data folder."""
+    def migrate(self, name: str, migration: dict[str, Any], approval: str = "") -> tuple[str, Path]:
+        """Send the migration form on a snapshot and a policy with this ``approval``; return its run, and its data."""
         inputs = self.folder / name
-        snapshot, policy = files(inputs, fresh())
+        snapshot, policy = files(inputs, fresh(), UNHURRIED_S)
+        policy.write_text(policy.read_text(encoding="utf-8") + approval, encoding="utf-8")
         self.open_form(MIGRATION)
         self.fill(policy=str(policy), data=str(inputs / "data"), snapshot=str(snapshot))
         self.choose("source", "snapshot")
@@ -157,7 +163,7 @@ def pages(browser: Browser, tmp_path_factory: pytest.TempPathFactory) -> Iterato
         patch.setenv("AIRFLOW__SCHEDULER__USE_JOB_SCHEDULE", "False")
         with running_airflow(settings_in(folder), SLOTS) as airflow:
             awaited(lambda: {SCHEDULED, MIGRATION, APPLY} <= airflow.dags().keys(), "all DAGs")
-            page = browser.new_page(viewport={"width": 1400, "height": 1000})
+            page = browser.new_page(viewport={"width": 1400, "height": 1000}, reduced_motion="reduce")
             page.set_default_timeout(PATIENCE_S * 1000)
             expect.set_options(timeout=PATIENCE_S * 1000)
             yield Pages(airflow, page, folder)
@@ -194,19 +200,86 @@ def test_an_update_has_no_phrase_to_type_and_a_click_approves_it(pages: Pages, s
 def test_a_rename_shows_its_phrase_and_a_wrong_one_is_asked_again(pages: Pages) -> None:
     run, data = pages.migrate("rename", RENAME)
     pages.question(MIGRATION, run)
-    expect(pages.page.locator("body")).to_contain_text(PHRASE)
-    pages.fill(confirm="set the offsets of billing")
+    expect(pages.page.locator("body")).to_contain_text("; ".join(PHRASES))
+    pages.fill(confirm=PHRASES[1])
     pages.shoot("rename-question")
     pages.answer("Approve")
     pages.question(MIGRATION, run, times=2)
     assert approval_of(read_document(plan_in(data))) is None
     pages.shoot("rename-again")
-    pages.fill(confirm=PHRASE)
+    pages.fill(confirm=TYPED)
     pages.answer("Approve")
     assert pages.airflow.ended(MIGRATION, run) == "success"
     document = read_document(plan_in(data))
     assert approval_of(document) == digest_in(document)
-    assert document["metadata"]["annotations"][CONFIRM_ANNOTATION] == PHRASE
+    assert document["metadata"]["annotations"][CONFIRM_ANNOTATION] == TYPED
+
+
+@pytest.fixture(scope="module")
+def logins(pages: Pages) -> Iterator[str]:
+    """The address of a second API server of the same Airflow, on which a person logs in: ana or ben."""
+    passwords = pages.folder / "passwords.json"
+    passwords.write_text(json.dumps({name: f"of {name}" for name in ("ana", "ben")}), encoding="utf-8")
+    lease, settings = lease_block(), pages.airflow.settings
+    url = f"http://127.0.0.1:{lease.first}"
+    env = airflow_environment(settings) | {
+        "AIRFLOW__CORE__SIMPLE_AUTH_MANAGER_ALL_ADMINS": "False",
+        "AIRFLOW__CORE__SIMPLE_AUTH_MANAGER_USERS": "ana:op,ben:op",
+        "AIRFLOW__CORE__SIMPLE_AUTH_MANAGER_PASSWORDS_FILE": str(passwords),
+    }
+    words = ("api-server", "--port", str(lease.first), "--host", "127.0.0.1", "--workers", "1")
+    server = ManagedProcess("logins", airflow(settings, *words), settings.work, env)
+
+    def is_up() -> bool:
+        try:
+            return bool(urlopen(f"{url}/api/v2/version").read())
+        except OSError:
+            return False
+
+    server.start()
+    try:
+        awaited(is_up, "the API server with logins")
+        yield url
+    finally:
+        server.stop()
+        lease.release()
+
+
+def code_of_approval(pages: Pages, url: str, person: str, run: str) -> int:
+    """Return the code that Airflow answers to a person who logs in and clicks *Approve* on a migration's question."""
+    browser_of_pages = pages.page.context.browser
+    assert browser_of_pages is not None
+    context = browser_of_pages.new_context(viewport={"width": 1400, "height": 1000})
+    page = context.new_page()
+    page.set_default_timeout(PATIENCE_S * 1000)
+    question = f"{url}/dags/{MIGRATION}/runs/{run}/tasks/ask/required_actions"
+    page.goto(f"{url}/auth/login?next={quote(question)}")
+    page.locator("input[type=password]").fill(f"of {person}")
+    page.locator("input:not([type=password])").first.fill(person)
+    page.get_by_role("button", name="Sign in").click()
+    with page.expect_response(lambda response: response.request.method == "PATCH") as answered:
+        page.get_by_test_id("hitl-option-Approve").click()
+    code: int = answered.value.status
+    page.screenshot(path=pages.folder / f"approval-by-{person}.png", full_page=True)
+    context.close()
+    return code
+
+
+def test_a_migration_is_answered_by_the_approvers_of_its_policy_and_by_nobody_else(pages: Pages, logins: str) -> None:
+    run, data = pages.migrate("approved-by-ana", UPDATE, "  approval: {approvers: [ana]}\n")
+    pages.question(MIGRATION, run)
+    document = read_document(plan_in(data))
+    for words in ("Approvers: ana", digest_in(document)):
+        expect(pages.page.locator("body")).to_contain_text(words)
+    # The page shows everybody the buttons; Airflow refuses what others send by them.
+    assert code_of_approval(pages, logins, "ben", run) == 403
+    assert pages.airflow.tasks(MIGRATION, run)["ask"]["state"] == "awaiting_input"
+    assert code_of_approval(pages, logins, "ana", run) == 200
+    assert pages.airflow.ended(MIGRATION, run) == "success"
+    assert approval_of(read_document(plan_in(data))) == digest_in(document)
+    kept = read_answer(plan_in(data))
+    assert kept is not None
+    assert (kept["answer"], kept["by"]) == ("Approve", "ana")
 
 
 def test_a_rejection_needs_no_phrase_and_hands_nothing_over(pages: Pages) -> None:
@@ -228,7 +301,7 @@ def test_a_plan_is_read_asked_for_and_rejected_from_the_form_of_the_apply_dag(pa
     pages.shoot("apply-form")
     run = pages.send(APPLY)
     pages.question(APPLY, run)
-    expect(pages.page.locator("body")).to_contain_text(PHRASE)
+    expect(pages.page.locator("body")).to_contain_text("; ".join(PHRASES))
     pages.answer("Reject")
     assert pages.airflow.ended(APPLY, run) == "success"
     assert pages.airflow.tasks(APPLY, run)["hand_over"]["state"] == "skipped"

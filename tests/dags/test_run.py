@@ -1,5 +1,6 @@
 """``make run``'s script: the DAG really runs, through Airflow and local Spark."""
 
+import json
 import os
 import signal
 import subprocess
@@ -14,7 +15,7 @@ import pytest
 from planner import pipeline
 from planner.documents.data import OUTCOMES, SNAPSHOT
 from planner.documents.plan import DECISION, PLAN, document_name, read_plan_or_decision
-from planner.documents.policy import read_policies
+from planner.documents.policy_folder import read_policies
 from planner.errors import OutOfReachError
 from planner.model.queues import MessageQueue
 from planner.rollout.plan import RolloutPlan
@@ -129,6 +130,53 @@ def test_a_broken_capture_fails_observe_with_its_sentence(place: Path) -> None:
     assert sentence.startswith(f"observe failed: {samples}: cut off or broken")
     assert str(place / "work" / "run.log") in sentence
     assert not (place / "work" / "data").exists()
+
+
+def test_where_spark_fails_the_run_ends_red_and_names_every_policy_with_its_reason(place: Path) -> None:
+    """Spark cannot start here: its connection is not defined. One group is not recorded, one file is no policy."""
+    bank = POLICY.replace("shop", "bank")
+    (place / "policies" / "bank.yaml").write_text(bank, encoding="utf-8")
+    (place / "policies" / "typo.yaml").write_text("kind: [", encoding="utf-8")
+    settings = Settings(place / "policies", place / "capture", place / "work")
+    settings.airflow_home.mkdir(parents=True)
+    header = open_capture(settings.capture).header
+    given = {"policies": str(settings.policies), "data": str(settings.data), "recording": str(settings.capture)}
+    times = {"since": header.started_at.isoformat(), "until": header.ended_at.isoformat()}
+    # One Airflow for both; a replay takes the recording's own times.
+    orders = (
+        {"dag": "consumer_planner", "conf": {**given, **times, "source": "recording"}},
+        {"dag": "consumer_planner_replay", "conf": given},
+    )
+    env = {**os.environ, **environment(settings)}
+    env.pop("AIRFLOW_CONN_SPARK_DEFAULT")
+    ended = subprocess.run(
+        [sys.executable, "-m", "scripts.run_dag", "1"],
+        cwd=ROOT,
+        env=env,
+        input="\n".join(map(json.dumps, orders)),
+        capture_output=True,
+        text=True,
+        check=False,
+    )
+    assert ended.returncode == 1, ended.stdout[-4000:] + ended.stderr[-4000:]
+    events = [json.loads(line) for line in ended.stdout.splitlines() if line.startswith('{"event"')]
+    begun = [number for number, event in enumerate(events) if (event["stage"], event["event"]) == ("observe", "begun")]
+    scheduled, replay = events[: begun[1]], events[begun[1] :]
+    expected = {**dict.fromkeys(STAGES, "done"), "spark": "failed", "conclude": "failed"}
+    assert states_of(scheduled) == {**expected, "consumer_planner": "ended"}
+    without = {stage: state for stage, state in expected.items() if stage not in ("prepare", "offer")}
+    assert states_of(replay) == {**without, "consumer_planner_replay": "ended"}
+    for run_events in (scheduled, replay):
+        sentence = run_events[-2]["sentence"]
+        assert sentence.startswith("2 policies: 0 to scale, 0 to hold, 2 without a decision. 3 failed: ")
+        assert "shop: No decision for policy shop: connection spark_default is not defined" in sentence
+        assert "bank: group bank is not in the recording" in sentence
+        assert "typo.yaml" in sentence
+
+
+def states_of(events: Sequence[Mapping[str, str]]) -> dict[str, str]:
+    """Return the last event of each task."""
+    return {event["stage"]: event["event"] for event in events}
 
 
 @pytest.mark.usefixtures("java")

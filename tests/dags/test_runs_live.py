@@ -12,13 +12,15 @@ from typing import Any
 import pytest
 
 from planner.sources.capture import open_capture, write_capture
+from planner.text.printable import printable
 from scripts.run_local import ROOT
-from tests.dags.answering import airflow, airflow_environment, awaited, settings_in
+from tests.dags.answering import UNHURRIED_S, airflow, airflow_environment, awaited, settings_in
 from tests.dags.scheduling import Airflow, running_airflow
 from tests.dags.test_run import falling_behind
 from tests.sample_builders import POLICY, watch
 from tests.unit.cli.test_migrate_cli import files
-from tests.unit.test_migration_stages import UPDATE, fresh
+from tests.unit.test_hostile_logs import EVIL, FORGED, SHOWN
+from tests.unit.test_migration_run import UPDATE, fresh
 
 pytestmark = [
     pytest.mark.airflow,
@@ -94,6 +96,8 @@ def place(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Place]:
     (policies / "shop.yaml").write_text(POLICY, encoding="utf-8")
     (policies / "typo.yaml").write_text(POLICY.replace("shop", "typo").replace("minReplicas", "minReplica"))
     (policies / "broken.yaml").write_text("kind: [")
+    hostile = POLICY.replace("group: shop}", f"group: {json.dumps(EVIL)}}}").replace("shop", "evil")
+    (policies / "evil.yaml").write_text(hostile)
     write_capture(folder / "capture", watch(40, falling_behind), 5.0, ("a test",), ())
     notifier = {
         "classpath": "tests.dags.noting.NotingNotifier",
@@ -146,14 +150,38 @@ def test_a_runs_note_has_the_counts_and_a_run_that_goes_on_too_long_is_notified(
     overdue = "overdue: run counted has not ended: it is running since "
     awaited(lambda: overdue in place.notes or None, "the notice of the run's deadline")
     assert place.airflow.ended(SCHEDULED, "counted") == "failed"
-    assert place.note(SCHEDULED, "counted") == "3 policies: 1 plan, 0 holds, 2 failed"
+    assert place.note(SCHEDULED, "counted") == "4 policies: 1 plan, 0 holds, 3 failed"
     assert place.notes.count(overdue) == 1
+
+
+def test_no_name_steers_a_terminal_from_a_task_log_and_no_password_is_in_one(place: Place) -> None:
+    secret = "http://ana:marker-of-a-password@h/recording"
+    place.airflow.trigger(SCHEDULED, "secret", {**place.recording(), "recording": secret})
+    assert place.airflow.ended(SCHEDULED, "secret") == "failed"
+    files = list((place.airflow.settings.airflow_home / "logs" / f"dag_id={SCHEDULED}").rglob("*.log"))
+    lines = [line for file in files for line in file.read_text(encoding="utf-8").split("\n") if line]
+    assert not [line for line in lines if "marker-of-a-password" in line]
+    shown = "\n".join(text for line in lines for text in texts_in(json.loads(line) if line[0] == "{" else line))
+    # The log of run "counted": of a group that nobody knows, in the tasks observe and conclude at least.
+    assert shown.count(SHOWN) >= 2
+    assert "recording is http://***@h/recording" in shown
+    assert printable(shown) == shown
+    assert FORGED not in shown.splitlines()
+
+
+def texts_in(value: object) -> Iterator[str]:
+    """Yield every text of a line of the log, which Airflow's page shows."""
+    if isinstance(value, str):
+        yield value
+    elif isinstance(value, dict | list):
+        for each in value.values() if isinstance(value, dict) else value:
+            yield from texts_in(each)
 
 
 def test_the_note_of_a_migration_says_what_was_answered_and_a_persons_own_note_stays(place: Place) -> None:
     for name, has_note in (("plain", False), ("noted", True)):
         inputs = place.folder / name
-        snapshot, policy = files(inputs, fresh())
+        snapshot, policy = files(inputs, fresh(), UNHURRIED_S)
         conf = {"policy": str(policy), "data": str(inputs / "data"), "source": "snapshot", "snapshot": str(snapshot)}
         place.airflow.trigger(MIGRATION, name, {**conf, "migration": UPDATE})
         if has_note:

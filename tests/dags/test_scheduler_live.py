@@ -1,31 +1,49 @@
-"""Both DAGs of changes under a real scheduler and triggerer, with real brokers, pods, control plane and controller.
+"""All DAGs under a real scheduler and triggerer, with real brokers, pods, control plane and controller.
 
 There is one worker slot only: whatever waited in it would have all else wait. The group is that of ``make demo``; each
-migration gives its pods another annotation, so that all of them are replaced.
+migration gives its pods another annotation, so that all of them are replaced. In the end the scheduled DAG decides on
+the policies of the namespace, and a person answers for its plans in Chromium.
 """
 
 from collections.abc import Iterator
+from contextlib import ExitStack
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
 import psutil
 import pytest
+import yaml
+from playwright.sync_api import Browser, Page, expect
 
-from planner import migration_stages as stages
-from planner.documents.approve import APPROVED_BY_ANNOTATION
-from planner.handover import PlanMessage
-from scripts.demo_stage import HOME, NAMESPACE, QUIET, Stage, open_stage
+from planner.approval.handover import PlanMessage
+from planner.approval.offers import describe_answer, read_answer
+from planner.documents.approve import APPROVE_ANNOTATION, APPROVED_BY_ANNOTATION
+from planner.runs import migration
+from scripts.demo_stage import BUSY, GROUP, HOME, NAMESPACE, QUIET, Stage, file_rules, open_stage, start_consumers
 from tests.clusters.kubernetes.rest import Json
 from tests.dags.answering import PATIENCE_S, awaited, settings_in
 from tests.dags.scheduling import Airflow, running_airflow
 from tests.pod_controllers import grant, status_of
+from tests.report.test_browser import browser  # noqa: F401
 
-pytestmark = [pytest.mark.airflow, pytest.mark.cluster, pytest.mark.timeout(2_700)]
+pytestmark = [
+    pytest.mark.airflow,
+    pytest.mark.browser,
+    pytest.mark.cluster,
+    pytest.mark.spark,
+    pytest.mark.usefixtures("java"),
+    pytest.mark.timeout(2_700),
+]
 
+SCHEDULED, APPROVAL = "consumer_planner", "consumer_planner_approval"
 MIGRATION, APPLY = "consumer_planner_migration", "consumer_planner_apply"
+OTHER = "shop-refunds"
+"""A second group, on the same topic."""
+REASON = "not before the sale"
 WATCH_S = 5.0
-PLANS = f"/apis/consumerplanner.dev/v1alpha1/namespaces/{NAMESPACE}/consumerrolloutplans"
+OBJECTS = f"/apis/consumerplanner.dev/v1alpha1/namespaces/{NAMESPACE}"
+PLANS, POLICIES = f"{OBJECTS}/consumerrolloutplans", f"{OBJECTS}/consumerscalingpolicies"
 
 
 def turn(number: int) -> dict[str, Any]:
@@ -48,8 +66,8 @@ class World:
 
     def written(self, number: int) -> PlanMessage:
         """Watch the group, and write a plan that nobody has approved."""
-        seen = stages.observe(self.stage.policy_file, self.folder / f"data-{number}", turn(number), WATCH_S)
-        return stages.plan(seen, turn(number))
+        seen = migration.observe(self.stage.policy_file, self.folder / f"data-{number}", turn(number), WATCH_S)
+        return migration.plan(seen, turn(number))
 
     def pause(self, plan: str, *, is_paused: bool) -> None:
         """Have the controller stop before its next effect, or go on."""
@@ -79,7 +97,18 @@ class World:
 def world(tmp_path_factory: pytest.TempPathFactory) -> Iterator[World]:
     folder = tmp_path_factory.mktemp("scheduler")
     settings = settings_in(folder)
-    with open_stage(folder) as stage, running_airflow(settings) as airflow:
+    with ExitStack() as undo:
+        stage = undo.enter_context(open_stage(folder))
+        patch = undo.enter_context(pytest.MonkeyPatch.context())
+        kubeconfig = str(stage.kubernetes.kubeconfig)
+        # The scheduled DAG takes its policies from the namespace, as a worker's own account reaches it.
+        patch.setenv("KUBECONFIG", kubeconfig)
+        patch.setenv("CONSUMER_PLANNER_KUBECONFIG", kubeconfig)
+        patch.setenv("CONSUMER_PLANNER_POLICIES", f"k8s://{NAMESPACE}")
+        patch.setenv("CONSUMER_PLANNER_DATA", str(folder / "data"))
+        for name, value in file_rules(stage.kubernetes).items():
+            patch.setenv(name, value)
+        airflow = undo.enter_context(running_airflow(settings))
         stage.produce(QUIET)
         stage.await_controller()
         grant(stage.kubernetes, HOME, NAMESPACE, "executor-migrations")
@@ -88,7 +117,10 @@ def world(tmp_path_factory: pytest.TempPathFactory) -> Iterator[World]:
 
 
 def test_dags_that_people_start_are_ready_to_start_and_the_scheduled_one_waits(world: World) -> None:
-    assert world.airflow.dags() == {"consumer_planner": True, APPLY: False, MIGRATION: False}
+    assert world.airflow.dags() == {
+        SCHEDULED: True,
+        **dict.fromkeys((APPROVAL, APPLY, MIGRATION, "consumer_planner_replay"), False),
+    }
 
 
 def test_a_migration_is_asked_for_handed_over_and_followed_without_a_slot_whatever_happens_to_the_triggerer(
@@ -154,3 +186,101 @@ def test_a_yes_to_the_apply_dag_approves_the_plan_and_has_it_carried_out(world: 
     assert stored["status"]["phase"] == "Succeeded"
     assert stored["status"]["approval"]["digest"] == message["digest"]
     assert stored["metadata"]["annotations"][APPROVED_BY_ANNOTATION] == "admin"
+
+
+def add_group(stage: Stage) -> None:
+    """Let a second group consume the same topic, and let the namespace have both policies, with their approver."""
+    start_consumers(stage.rocketmq, stage.kubernetes, OTHER, f"{OTHER}-consumer")
+    for name in (GROUP, OTHER):
+        policy = yaml.safe_load(stage.policy_file.read_text(encoding="utf-8").replace(GROUP, name))
+        policy["spec"]["approval"] = {"approvers": ["ana"]}
+        stage.kubernetes.apply(policy, namespace=NAMESPACE)
+
+
+def run_on_schedule(airflow: Airflow) -> str:
+    """Switch the schedule on until it has begun a run; return that run once it has ended well."""
+    airflow.server.ask("PATCH", f"/dags/{SCHEDULED}", {"is_paused": False})
+    (run,) = awaited(lambda: airflow.runs(SCHEDULED), "a scheduled run")
+    assert airflow.ended(SCHEDULED, run["dag_run_id"]) == "success"
+    airflow.server.ask("PATCH", f"/dags/{SCHEDULED}", {"is_paused": True})
+    return str(run["dag_run_id"])
+
+
+def answer_in_browser(page: Page, airflow: Airflow, subject: str, option: str, reason: str) -> str:
+    """Answer a question from the page Required Actions, as a person does; return what the question showed."""
+    page.goto(f"{airflow.server.url}/required_actions?response_received=false")
+    page.get_by_text(subject).first.click()
+    expect(page.get_by_test_id(f"hitl-option-{option}")).to_be_visible()
+    shown = page.locator("body").inner_text()
+    page.locator("#element_reason").fill(reason)
+    with page.expect_response(lambda response: response.request.method == "PATCH") as answered:
+        page.get_by_test_id(f"hitl-option-{option}").click()
+    assert answered.value.ok, answered.value.text()
+    return shown
+
+
+def test_a_scheduled_run_on_a_namespace_offers_its_plans_and_one_is_approved_and_one_rejected_in_the_browser(
+    world: World,
+    browser: Browser,  # noqa: F811
+) -> None:
+    airflow, stage = world.airflow, world.stage
+    stage.produce(BUSY - QUIET)
+    add_group(stage)
+    before = world.plans()
+    scheduled = run_on_schedule(airflow)
+    decided = {line["policy"]: line for line in airflow.result(SCHEDULED, scheduled, "plan")}
+    assert decided.keys() == {GROUP, OTHER}
+    changes = {name: (line["from"], line["to"]) for name, line in decided.items()}
+    assert all(now < then for now, then in changes.values()), decided
+
+    # What kubectl get shows of the policies.
+    states = {each["metadata"]["name"]: each["status"] for each in stage.kubernetes.rest.get(POLICIES)["items"]}
+    for name, status in states.items():
+        assert (status["lastDecision"]["from"], status["lastDecision"]["to"]) == changes[name]
+        assert status["lastDecision"]["reason"] == decided[name]["reason"]
+        assert {"Ready": "True", "Holding": "False", "Stalled": "False"}.items() <= {
+            condition["type"]: condition["status"] for condition in status["conditions"]
+        }.items()
+    plans = {name: status["plan"] for name, status in states.items()}
+    assert world.plans().keys() - before.keys() == set(plans.values())
+
+    # Each plan is an event, and each event a question for its policy's approvers.
+    events = airflow.server.ask("GET", "/assets/events")["asset_events"]
+    extras = {event["extra"]["group"]: event["extra"] for event in events if "group" in event["extra"]}
+    assert len(events) == 3, "one a plan, and one of the run"
+    assert {name: (extra["from"], extra["to"]) for name, extra in extras.items()} == changes
+    subjects = {name: f"{name}: {now} to {then}?" for name, (now, then) in changes.items()}
+    (run,) = [each["dag_run_id"] for each in awaited(lambda: airflow.runs(APPROVAL), "a run that asks")]
+    airflow.await_noted(APPROVAL, run, "person.ask", times=2)
+    questions = airflow.server.ask("GET", f"/dags/{APPROVAL}/dagRuns/~/hitlDetails")["hitl_details"]
+    assert [question["assigned_users"] for question in questions] == [[{"id": "ana", "name": "ana"}]] * 2
+    page = browser.new_page(viewport={"width": 1400, "height": 1000})
+    page.set_default_timeout(PATIENCE_S * 1000)
+    expect.set_options(timeout=PATIENCE_S * 1000)
+    shown = answer_in_browser(page, airflow, subjects[OTHER], "Reject", REASON)
+    page.screenshot(path=world.folder / "rejected.png", full_page=True)
+    for words in ("Queues that move: ", "Longest pause: ", "Messages that come twice: ", "Steps without a way back"):
+        assert words in shown
+    page.goto(f"{airflow.server.url}/required_actions?response_received=false")
+    page.get_by_text(subjects[GROUP]).first.click()
+    link = page.get_by_text("The page of the plan").get_attribute("href")
+    answer_in_browser(page, airflow, subjects[GROUP], "Approve", "")
+    page.goto(f"{airflow.server.url}{link}")
+    expect(page.locator("h1")).to_contain_text(f"Scale from {changes[GROUP][0]} to {changes[GROUP][1]}")
+    page.screenshot(path=world.folder / "page.png", full_page=True)
+
+    # One goes all the way; of the other nothing but the rejection is left.
+    assert airflow.ended(APPROVAL, run) == "success"
+    applied = [each["dag_run_id"] for each in airflow.runs(APPLY) if each["conf"]["plan"] == decided[GROUP]["plan"]]
+    assert len(applied) == 1
+    assert airflow.ended(APPLY, applied[0]) == "success"
+    assert world.phase(plans[GROUP]) == "Succeeded"
+    rejected = world.plans()[plans[OTHER]]
+    assert APPROVE_ANNOTATION not in rejected["metadata"]["annotations"]
+    assert rejected.get("status", {}).get("phase", "Pending") == "Pending"
+    answer = read_answer(Path(decided[OTHER]["plan"]))
+    assert answer is not None
+    assert (answer["answer"], answer["reason"]) == ("Reject", REASON)
+    note = awaited(lambda: airflow.runs(APPROVAL)[0]["note"], "the note of the run that asked")
+    assert describe_answer(answer) in note
+    assert f"Approve of {plans[GROUP]}" in note

@@ -3,10 +3,12 @@
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
+from datetime import datetime, timedelta
 from pathlib import Path
 
 import yaml
 
+from planner.deployments.bodies import micro_time
 from planner.documents.approve import approved
 from planner.documents.plan import PLAN
 from planner.execution.lease import lease_name
@@ -99,6 +101,14 @@ class Place:
         """Return who may drive plans of the group now."""
         path = f"/apis/coordination.k8s.io/v1/namespaces/{self.namespace}/leases/{lease_name(GROUP)}"
         return ((self.find(path) or {}).get("spec") or {}).get("holderIdentity")
+
+    def age_leases(self, seconds: float) -> None:
+        """Have every lease renewed so much earlier, as if so long had gone by since its holder died."""
+        leases = f"/apis/coordination.k8s.io/v1/namespaces/{self.namespace}/leases"
+        for lease in self.cluster.rest.get(leases)["items"]:
+            renewed_at = datetime.fromisoformat(lease["spec"]["renewTime"]) - timedelta(seconds=seconds)
+            body = {"spec": {"renewTime": micro_time(renewed_at)}}
+            self.cluster.rest.patch(f"{leases}/{lease['metadata']['name']}", body, MERGE)
 
     def await_ready(self, count: int, name: str = APP) -> list[str]:
         """Return the names of the pods once so many are ready."""

@@ -10,8 +10,8 @@ from planner.rollout.steps import Step
 from tests.clusters.kubernetes import ControlPlane
 from tests.clusters.kubernetes.kubelet import Kubelet
 from tests.clusters.kubernetes.rest import ApiError, Json
-from tests.faults import harms
-from tests.faults.harms import NODE, TAINT
+from tests.faults import injected
+from tests.faults.injected import NODE, TAINT
 from tests.faults.judge import judge
 from tests.faults.kinds import DOWN, RELOCATED, RENEWED, UP, Kind
 from tests.faults.observer import Observer, Record
@@ -39,7 +39,7 @@ class Outcome:
 
 @dataclass(frozen=True)
 class Scenario:
-    """``disturb`` starts the executors and does the harm. ``phase`` and ``says`` are what the plan must end with.
+    """``disturb`` starts the executors and injects the fault. ``phase`` and ``says`` are what the plan must end with.
 
     ``steps`` are other than the kind's. ``allows`` are words of what would be wrong without the fault: it makes
     consumers fewer itself, or changes a Deployment. ``container`` is the Deployment's. ``loses_node``: its pods run on
@@ -122,11 +122,11 @@ def check(scenario: Scenario, outcome: Outcome) -> None:
 
 
 SCENARIOS: tuple[Scenario, ...] = (
-    Scenario("another writer all the time", UP, harms.stormed, "Succeeded", "the new state is there"),
+    Scenario("another writer all the time", UP, injected.stormed, "Succeeded", "the new state is there"),
     Scenario(
         "another writer sets a third count",
         UP,
-        harms.scaled,
+        injected.scaled,
         "Stuck",
         "somebody set Deployment app to 7 replicas",
         allows=SCALED,
@@ -134,77 +134,90 @@ SCENARIOS: tuple[Scenario, ...] = (
     Scenario(
         "another writer sets the old count",
         UP,
-        harms.scaled_back,
+        injected.scaled_back,
         "RolledBack",
         "set Deployment app back to 2",
         allows=SCALED,
     ),
-    Scenario("the claim is taken away", UP, harms.unclaimed, "RolledBack", "took the claim away from Deployment app"),
-    Scenario("the Deployment is deleted", UP, harms.deleted, "Stuck", "Deployment app is gone", allows=FEWER),
-    Scenario("429 for a while", UP, harms.busy, "Succeeded", "the new state is there"),
+    Scenario(
+        "the claim is taken away", UP, injected.unclaimed, "RolledBack", "took the claim away from Deployment app"
+    ),
+    Scenario("the Deployment is deleted", UP, injected.deleted, "Stuck", "Deployment app is gone", allows=FEWER),
+    Scenario("429 for a while", UP, injected.busy, "Succeeded", "the new state is there"),
     Scenario(
         "429 of the API server's own",
         UP,
-        harms.crowded_out,
+        injected.crowded_out,
         "Succeeded",
         "the new state is there",
-        harms.asked_between,
+        injected.asked_between,
     ),
     Scenario(
         "the token is renewed",
         UP,
-        harms.token_renewed,
+        injected.token_renewed,
         "Succeeded",
         "the new state is there",
-        harms.asked_between,
+        injected.asked_between,
     ),
-    Scenario("no answer for a while", RENEWED, harms.swallowed, "Succeeded", "the new state is there"),
-    Scenario("lost answers", RELOCATED, harms.lost, "Succeeded", "the new state is there"),
+    Scenario("no answer for a while", RENEWED, injected.swallowed, "Succeeded", "the new state is there"),
+    Scenario("lost answers", RELOCATED, injected.lost, "Succeeded", "the new state is there"),
     Scenario(
         "pods that never become ready",
         RENEWED,
-        harms.undisturbed,
+        injected.undisturbed,
         "RolledBack",
         "awaitReady was not",
-        harms.never_ready,
+        injected.never_ready,
     ),
     Scenario(
         "crash loop",
         RENEWED,
-        harms.undisturbed,
+        injected.undisturbed,
         "RolledBack",
         "awaitReady was not",
-        harms.crash_looping,
+        injected.crash_looping,
         container=SLEEPS,
     ),
-    Scenario("a pod is evicted", UP, harms.evicted, "Succeeded", "the new state is there", allows=FEWER),
+    Scenario("a pod is evicted", UP, injected.evicted, "Succeeded", "the new state is there", allows=FEWER),
     Scenario(
         "a victim is evicted",
         DOWN,
-        harms.victim_evicted,
+        injected.victim_evicted,
         "RolledBack",
         "is no longer in",
-        harms.marked_then_asked,
+        injected.marked_then_asked,
         allows=FEWER,
     ),
     Scenario(
-        "members that never join", RELOCATED, harms.undisturbed, "RolledBack", "2 of 4 members", harms.never_joining
+        "members that never join",
+        RELOCATED,
+        injected.undisturbed,
+        "RolledBack",
+        "2 of 4 members",
+        injected.never_joining,
     ),
     Scenario(
         "the old template is gone",
         RENEWED,
-        harms.old_template_gone,
+        injected.old_template_gone,
         "Stuck",
         "has no template",
-        harms.renewed_then_asked,
+        injected.renewed_then_asked,
     ),
     Scenario(
-        "the lease is lost before an effect", UP, harms.frozen_before_its_effect, "Succeeded", "the new state is there"
+        "the lease is lost before an effect",
+        UP,
+        injected.frozen_before_its_effect,
+        "Succeeded",
+        "the new state is there",
     ),
-    Scenario("killed when the plan is over", RENEWED, harms.killed_at_its_end, "Succeeded", "the new state is there"),
-    Scenario("the clock of its host jumps", UP, harms.clock_jumps, "Succeeded", "the new state is there"),
     Scenario(
-        "the lease is lost and the plan undone", UP, harms.frozen_and_aborted, "RolledBack", "aborted by a person"
+        "killed when the plan is over", RENEWED, injected.killed_at_its_end, "Succeeded", "the new state is there"
+    ),
+    Scenario("the clock of its host jumps", UP, injected.clock_jumps, "Succeeded", "the new state is there"),
+    Scenario(
+        "the lease is lost and the plan undone", UP, injected.frozen_and_aborted, "RolledBack", "aborted by a person"
     ),
 )
 """Those that leave the cluster alone: any number of them can run at once."""
@@ -224,15 +237,17 @@ def api_server_away(seconds: float) -> Scenario:
 
 
 LONG: tuple[Scenario, ...] = (
-    Scenario("the token is over", UP, harms.token_over, "Succeeded", "the new state is there", harms.asked_between),
-    Scenario("a storm without end", UP, harms.storm_without_end, "Stuck", "409", harms.asked_first),
+    Scenario(
+        "the token is over", UP, injected.token_over, "Succeeded", "the new state is there", injected.asked_between
+    ),
+    Scenario("a storm without end", UP, injected.storm_without_end, "Stuck", "409", injected.asked_first),
     Scenario(
         "a node is gone",
         UP,
-        harms.node_gone,
+        injected.node_gone,
         "Succeeded",
         "the new state is there",
-        harms.asked_between,
+        injected.asked_between,
         allows=FEWER,
         loses_node=True,
     ),

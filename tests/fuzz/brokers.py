@@ -190,19 +190,104 @@ def prometheus_seeds() -> list[bytes]:
             "rocketmq_group_count": {"group": "g"},
         },
     )
-    return [json.dumps(_answers(family)).encode() for family in families]
+    lean = (dict(list(family.items())[:2]) for family in families)
+    whole = [json.dumps(_answers(family)).encode() for family in families]
+    return [*whole, *(json.dumps(_answers(family, steps=2)).encode() for family in lean)]
 
 
-def _answers(family: dict[str, dict[str, str]]) -> dict[str, Any]:
+_READINGS: Final = (
+    *(
+        "NaN",
+        "+Inf",
+        "-Inf",
+        "-0",
+        "-1",
+        "0",
+        "0.5",
+        "1e300",
+        "5e-324",
+        "9007199254740993",
+        "1e",
+        "",
+        "0x10",
+        "9" * 400,
+    ),
+)
+_LABELS: Final = (
+    "",
+    "0",
+    "-1",
+    "1.0",
+    "65536",
+    "99999999999999999999",
+    "\0",
+    "\u202e",
+    "a" * 300,
+    "true",
+    "%RETRY%g",
+    "..",
+)
+
+
+def damage_prometheus(chance: Random, data: bytes, others: Sequence[bytes]) -> bytes:
+    """Return answers in whose series a reading, a time, a label or a series is another; else damage of any kind."""
+    try:
+        answers = json.loads(data)
+        answer = chance.choice(list(answers.values()))
+        _damage_answer(chance, answer)
+        return json.dumps(answers).encode()
+    except (ValueError, RecursionError, TypeError, KeyError, IndexError, AttributeError):
+        return json_or_bytes(chance, data, others)
+
+
+def _damage_answer(chance: Random, answer: Any) -> None:
+    if isinstance(answer["data"], list):
+        answer["data"].append(dict(answer["data"][0]))
+        return _damage_labels(chance, answer["data"][-1])
+    series = answer["data"]["result"]
+    entry = chance.choice(series)
+    action = chance.random()
+    if action < 0.4:
+        pair = chance.choice(entry["values"])
+        pair[1] = chance.choice((*_READINGS, chance.choice(entry["values"])[1]))
+    elif action < 0.6:
+        pair = chance.choice(entry["values"])
+        pair[0] = chance.choice((pair[0] + chance.choice((-60, -1, 0.5, 60, 3600, 1e12)), -1, 0, str(pair[0]), 1e300))
+    elif action < 0.8:
+        _damage_labels(chance, entry["metric"])
+    elif action < 0.9:
+        series.append(json.loads(json.dumps(entry)))
+        _damage_labels(chance, series[-1]["metric"])
+    else:
+        del entry["values"][: chance.randint(0, len(entry["values"]))]
+        series.remove(chance.choice(series))
+    return None
+
+
+def _damage_labels(chance: Random, labels: dict[str, str]) -> None:
+    name = chance.choice([*labels, "x"])
+    if chance.random() < 0.3:
+        labels.pop(name, None)
+    else:
+        labels[name] = chance.choice((*_LABELS, *labels.values()))
+
+
+def damage_half_of_prometheus(chance: Random, data: bytes, others: Sequence[bytes]) -> bytes:
+    """Damage series as above in one half of the cases, anything in the other."""
+    return (damage_prometheus if chance.random() < 0.5 else json_or_bytes)(chance, data, others)
+
+
+def _answers(family: dict[str, dict[str, str]], steps: int = 6) -> dict[str, Any]:
     listed, *_ = family.items()
     series = {"status": "success", "data": [{"__name__": listed[0], **listed[1]}]}
-    return {f"series {listed[0]}": series, **{f"query_range {name}": _range(labels) for name, labels in family.items()}}
+    ranges = {f"query_range {name}": _range(labels, steps) for name, labels in family.items()}
+    return {f"series {listed[0]}": series, **ranges}
 
 
-def _range(labels: dict[str, str]) -> dict[str, Any]:
+def _range(labels: dict[str, str], steps: int) -> dict[str, Any]:
     first = _SINCE.timestamp()
-    values = [[first + 60 * step, str(1000 + 60 * step)] for step in range(6)]
-    times = [[first + 60 * step, str(first + 60 * step - 3)] for step in range(6)]
+    values = [[first + 60 * step, str(1000 + 60 * step)] for step in range(steps)]
+    times = [[first + 60 * step, str(first + 60 * step - 3)] for step in range(steps)]
     readings = {"value": values, "time": times, "lowest": values, "resets": [[time, "0"] for time, _ in values]}
     result = [{"metric": {**labels, "planner_reads": name}, "values": told} for name, told in readings.items()]
     return {"status": "success", "data": {"resultType": "matrix", "result": result}}
@@ -244,5 +329,5 @@ READERS: Final = (
         damaged_bytes,
         (ProtocolError,),
     ),
-    Reader("prometheus", read_prometheus, prometheus_seeds, ("planner.sources.prometheus",), json_or_bytes),
+    Reader("prometheus", read_prometheus, prometheus_seeds, ("planner.sources.prometheus",), damage_half_of_prometheus),
 )

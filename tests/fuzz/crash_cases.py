@@ -3,7 +3,13 @@
 import json
 from typing import Any, Final
 
+from tests.parquet_footers import Footer
+
 _LEVELS: Final = "[" * 3_000
+_PLAN: Final = (
+    b"apiVersion: consumerplanner.dev/v1alpha1\nkind: ConsumerRolloutPlan\n"
+    b"metadata: {name: p, annotations: {consumerplanner.dev/digest: x}}\n"
+)
 
 
 def _objects(annotations: dict[str, str], applied: str = "{}") -> bytes:
@@ -31,12 +37,22 @@ def _form(**params: Any) -> bytes:
     ).encode()
 
 
+def _with_offset(offset: int) -> bytes:
+    from tests.fuzz.documents import sample_seeds, sealed
+
+    document: Any = json.loads(sample_seeds()[0])
+    document["body"]["offsets"][0]["broker_offset"] = offset
+    return sealed(json.dumps(document).encode())
+
+
 CASES: Final[list[tuple[str, bytes, str]]] = [
     # OverflowError: a value that was scraped when no calendar reaches.
     ("prometheus", _scraped("1e300"), "AnswerError"),
     # TypeError: a list as a key of YAML cannot be looked up.
     ("yaml", b"? [a]\n: b\n", "DocumentError"),
     ("yaml", b"{[a]: b}", "DocumentError"),
+    # TypeError: an anchor without a key beside texts cannot be sorted for the digest.
+    ("plan file", _PLAN + b"spec:\n  &a: b\n  c: d\n", "DocumentError"),
     # AttributeError, IndexError, KeyError, ValueError of PyYAML: tags on what is none.
     ("yaml", b"a: !!timestamp 2", "DocumentError"),
     ("yaml", b"a: !!int ''", "DocumentError"),
@@ -63,5 +79,10 @@ CASES: Final[list[tuple[str, bytes, str]]] = [
     ("history journal", b'{"moves": [], "deletes": ["file:///etc"]}', "DocumentError"),
     ("history journal", b'{"moves": [], "deletes": ["file:///data/history/../other"]}', "DocumentError"),
     ("history journal", b'{"moves": [], "deletes": ["file:///data/history/"]}', "DocumentError"),
+    # OverflowError: an offset that no column holds; each run of the history stumbled over the file again.
+    ("history rows", _with_offset(2**63), "BadInputError"),
+    ("history rows", _with_offset(2**63 - 1), "read"),
+    # The whole process ended, in pyarrow's C++: row groups with columns that the schema lacks.
+    ("parquet footer", Footer(columns=0, group_columns=1).file(), "StorageError"),
 ]
 """Reader, input, what comes of it."""

@@ -2,6 +2,7 @@
 
 import json
 from collections.abc import Callable, Iterator, Sequence
+from copy import deepcopy
 from random import Random
 from typing import Any, Final
 
@@ -78,7 +79,7 @@ def _text(document: object) -> bytes:
 def _changed(chance: Random, document: Any, others: Sequence[bytes]) -> Any:
     places = list(_places(document))
     if not places:
-        return chance.choice(_VALUES)
+        return deepcopy(chance.choice(_VALUES))
     parent, key = chance.choice(places)
     action = chance.random()
     if action < 0.5:
@@ -109,7 +110,7 @@ def _value(chance: Random, value: Any) -> Any:
             return chance.choice((-value, value + 1, value * 1000, value / 3, int(value), str(value)))
         if isinstance(value, list):
             return value[::-1]
-    return chance.choice(_VALUES)
+    return deepcopy(chance.choice(_VALUES))  # a later change must not reach the next case
 
 
 def _of_another(chance: Random, others: Sequence[bytes]) -> Any:

@@ -2,20 +2,25 @@
 
 import json
 from collections.abc import Mapping
+from functools import cache
 from pathlib import Path
 from typing import Any, Final
+from unittest.mock import patch
 
 from airflow.sdk.definitions.param import ParamsDict
 from airflow.sdk.exceptions import AirflowException, ParamValidationError
+from jsonschema import Draft202012Validator
 
 from dags import consumer_planner, consumer_planner_apply, consumer_planner_migration
-from planner import migration_stages
+from planner.approval.handover import read_plan
+from planner.approval.offers import read_offer
+from planner.documents.policy import parse_policy
 from planner.errors import BadInputError
-from planner.handover import read_plan
 from planner.orchestration.approval import answer_note, typed_phrases, wrong_phrase
 from planner.orchestration.examples import EXAMPLES
 from planner.orchestration.forms import chosen
-from planner.stages import _moment
+from planner.runs import migration
+from planner.runs.observe import _moment
 from planner.storage.layout import local_folder
 from tests.fuzz.documents import folder, load_json
 from tests.fuzz.engine import Reader
@@ -33,8 +38,16 @@ def read_form(data: bytes) -> object:
     found = load_json(data)
     if not isinstance(found, dict) or found.get("dag") not in list(_FORMS):
         raise BadInputError("no such DAG")
+    if "offer" in found:
+        return read_offer(found["offer"])
     if "answer" in found:
         return _read_answer(found["answer"])
+    # The forms' schemas never change, and each check of one takes longer than all the rest.
+    with patch.object(Draft202012Validator, "check_schema"):
+        return _read_params(found)
+
+
+def _read_params(found: Mapping[str, Any]) -> object:
     given = found.get("params")
     params = ParamsDict(dict(_FORMS[found["dag"]]))
     if isinstance(given, dict):
@@ -88,9 +101,12 @@ def _migrate(params: Mapping[str, Any]) -> object:
         local_folder(params[name] or "", name)
     chosen(params, "snapshot")
     local_folder(params["policy"], "policy")
-    return migration_stages.check(policy, params["migration"])
+    with patch.object(migration, "parse_policy", _parse_policy):
+        return migration.check(policy, params["migration"])
 
 
+_parse_policy: Final = cache(parse_policy)
+"""The policy is the same in all cases, and its YAML would take most of their time."""
 _FIRST: Final = {"consumer_planner": _observe, "consumer_planner_apply": _apply, "consumer_planner_migration": _migrate}
 
 
@@ -109,12 +125,14 @@ def form_seeds() -> list[bytes]:
         "params_input": {"confirm": "set the offsets\nb"},
         "responded_by_user": {"name": "admin"},
     }
+    offer = {"policy": "shop", "group": "shop", "from": 2, "to": 4, "reason": "r", "digest": "sha256:1", "plan": "/p"}
     documents = [
         {"dag": "consumer_planner", "params": recorded},
         {"dag": "consumer_planner", "params": live},
         {"dag": "consumer_planner_apply", "params": {"plan": str(Path("/plan.yaml")), "approve": "ask"}},
         *({"dag": "consumer_planner_migration", "params": params} for params in migrations),
         {"dag": "consumer_planner_migration", "answer": answer},
+        {"dag": "consumer_planner", "offer": offer},
     ]
     return [json.dumps(one).encode() for one in documents]
 
@@ -124,7 +142,7 @@ READERS: Final = (
         "airflow form",
         read_form,
         form_seeds,
-        ("planner.orchestration", "planner.migration_stages", "planner.documents.migration", "planner.handover"),
+        ("planner.orchestration", "planner.runs.migration", "planner.documents.migration", "planner.approval.handover"),
         errors=(BadInputError, ParamValidationError, AirflowException),
         in_tests=500,
     ),

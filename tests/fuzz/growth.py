@@ -15,6 +15,8 @@ Arc = tuple[str, int, int]
 MOST_KEPT: Final = 40
 MOST_BYTES: Final = 2_000
 """Of one kept input: what needs more has a short cousin."""
+MOST_BYTES_IN_ALL: Final = 6_000
+"""Of what one growth adds to a reader's corpus: all corpora together stay small enough to be read and kept in Git."""
 
 
 def arcs_of(reader: Reader, data: bytes) -> set[Arc]:
@@ -53,14 +55,15 @@ def grow(reader: Reader, seconds: float, seed: int) -> tuple[int, int, int]:
     known = list(inputs(reader.name, reader.seeds))
     kept_before = kept(reader.name)
     added: list[bytes] = []
-    number, until = 0, time.monotonic() + seconds
+    number, until, room = 0, time.monotonic() + seconds, MOST_BYTES_IN_ALL
     with bounded():
         reached = set().union(*(arcs_of(reader, data) for data in known))
         while time.monotonic() < until and len(kept_before) + len(added) < MOST_KEPT:
             data = case(reader, seed, number, known)
             number += 1
-            if len(data) <= MOST_BYTES and (new := arcs_of(reader, data) - reached):
+            if len(data) <= min(MOST_BYTES, room) and (new := arcs_of(reader, data) - reached):
                 reached |= new
+                room -= len(data)
                 known.append(data)
                 added.append(data)
     if added:

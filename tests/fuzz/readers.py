@@ -9,11 +9,11 @@ from tests.fuzz.engine import Finding, Reader, run
 NAMES: Final[dict[str, str]] = {
     **dict.fromkeys(("rocketmq", "fastjson", "kafka wire", "scram", "prometheus"), "brokers"),
     **dict.fromkeys(("sample", "snapshot", "calibration record", "metric history", "outcomes"), "documents"),
-    **dict.fromkeys(("capture header", "capture", "plan", "plan file", "yaml", "policy"), "documents"),
+    **dict.fromkeys(("capture header", "capture", "reading", "plan", "plan file", "yaml", "policy"), "documents"),
     **dict.fromkeys(("allocate request", "forecast request", "backtest scenario", "migration request"), "documents"),
     **dict.fromkeys(("watch event", "kubernetes objects"), "cluster"),
     "airflow form": "forms",
-    **dict.fromkeys(("history version", "history journal", "history rows"), "lag_history"),
+    **dict.fromkeys(("history version", "history journal", "history rows", "parquet footer"), "lag_history"),
 }
 """Reader -> module below ``tests.fuzz`` that has it in ``READERS``."""
 

@@ -8,6 +8,8 @@ from pathlib import Path
 from typing import Any
 
 from planner import pipeline
+from planner.advice.answer import TOO_FEW, TOO_MANY
+from planner.cli.concluding import Conclusion
 from planner.decision.decision import Decision, HoldCause
 from planner.diagnosis.diagnose import examine
 from planner.diagnosis.finding import Severity
@@ -16,9 +18,10 @@ from planner.documents.policy import ConsumerScalingPolicy, parse_policy
 from planner.model.samples import GroupSample
 from planner.model.snapshot import Capacity
 from planner.sources.capture import open_capture
-from tests.matrix.cells import Cell
+from tests.advice_replay import replay
+from tests.matrix.cells import BLOCKED_QUEUE, SLOW_MEMBER, Cell
 from tests.matrix.recording import TRUTH_FILE, judged_s
-from tests.matrix.truth import WITHIN, Truth, truth
+from tests.matrix.truth import WITHIN, Truth, targets_in_time, truth
 
 EVERY_S = 30
 """An answer is asked for so often, and the first time after so long."""
@@ -31,6 +34,18 @@ RIGHT, HONEST, WRONG, OPEN = "right", "honest", "wrong", "open"
 ``open``: not judged."""
 
 UNKNOWN = (HoldCause.UNKNOWN_CAPACITY, HoldCause.RIGHT_ALREADY)
+
+OF_CAUSE = {SLOW_MEMBER: HoldCause.SLOW_MEMBERS, BLOCKED_QUEUE: HoldCause.BLOCKED_QUEUES}
+"""What a group with this cause is held for."""
+
+CLAIMS = (
+    HoldCause.RIGHT_ALREADY,
+    HoldCause.NO_COUNT_MEETS,
+    HoldCause.GROWTH_DID_NOT_HELP,
+    HoldCause.COMMITS_WENT_BACK,
+    *OF_CAUSE.values(),
+)
+"""Causes that say how a group is; the others say what is not known of it."""
 
 
 @dataclass(frozen=True)
@@ -52,8 +67,24 @@ class Answer:
 
 
 @dataclass(frozen=True)
+class Advised:
+    """What ``planner advise`` concludes without an option, after ``seconds``; ``highest`` is its own default bound."""
+
+    seconds: int
+    target: int
+    cause: str
+    highest: int
+    lag: int | None
+    is_lower_bound: bool
+    reason: str
+
+
+@dataclass(frozen=True)
 class Verdict:
-    """How the answers about one cell compare with the truth; seconds are those of the watch until right for good."""
+    """How the answers about one cell compare with the truth; seconds are those of the watch until right for good.
+
+    ``default_window`` is of the plan with the policy's own window, open where the watch was shorter than that.
+    """
 
     cell: str
     true_capacity: float
@@ -67,11 +98,14 @@ class Verdict:
     diagnosis_after_s: int | None
     last: Answer
     by_default_window: Answer
+    default_window: str
+    advised: Advised
+    advice: str
 
     @property
     def is_green(self) -> bool:
         """True where nothing was wrong at the end of the watch."""
-        return WRONG not in (self.capacity, self.decision, self.diagnosis)
+        return WRONG not in (self.capacity, self.decision, self.diagnosis, self.default_window, self.advice)
 
 
 def judge_folder(folder: Path) -> Verdict:
@@ -99,6 +133,8 @@ def judge(
     last = answers[-1]
     judged = [(_capacity(a, known, cell), _decision(a, known, cell), _diagnosis(a, known)) for a in answers]
     after = [_after(answers, [of_answer[part] for of_answer in judged]) for part in range(3)]
+    whole = _answer(samples, sample_every_s, policy, last.seconds)
+    advised = advised_by(replay(samples, sample_every_s, judged_s(cell, _watched_s(samples))))
     return Verdict(
         cell.name,
         round(known.capacity, 2),
@@ -107,7 +143,10 @@ def judge(
         *judged[-1],
         *after,
         last,
-        _answer(samples, sample_every_s, policy, last.seconds),
+        whole,
+        _decision(whole, known, cell) if last.seconds >= policy.spec.window.seconds else OPEN,
+        advised,
+        judge_advice(advised, known, cell),
     )
 
 
@@ -120,12 +159,16 @@ def _answers(
     cell: Cell, samples: Sequence[GroupSample], sample_every_s: float, policy: ConsumerScalingPolicy, every_s: int
 ) -> Iterator[Answer]:
     """Yield the answers as the watch goes on, with the window that was watched so far."""
-    watched_s = judged_s(cell, (samples[-1].at - samples[0].at).total_seconds())
+    watched_s = judged_s(cell, _watched_s(samples))
     for seconds in range(every_s, max(int(watched_s + sample_every_s / 2), every_s) + 1, every_s):
         window_s = min(max(SHORTEST_WINDOW_S, seconds), policy.spec.window.seconds)
         window = policy.spec.window.model_copy(update={"seconds": window_s})
         spec = policy.spec.model_copy(update={"window": window})
         yield _answer(samples, sample_every_s, policy.model_copy(update={"spec": spec}), seconds)
+
+
+def _watched_s(samples: Sequence[GroupSample]) -> float:
+    return (samples[-1].at - samples[0].at).total_seconds()
 
 
 def _answer(
@@ -140,6 +183,20 @@ def _answer(
         severity.value: [one.code for one in diagnosis.findings if one.severity is severity] for severity in Severity
     }
     return _as_answer(seconds, snapshot.capacity, decision, findings)
+
+
+def advised_by(conclusion: Conclusion) -> Advised:
+    """Return what is judged of an advice."""
+    advice, capacity = conclusion.advice, conclusion.snapshot.capacity
+    return Advised(
+        int(advice.watched_s),
+        advice.decision.target,
+        advice.cause,
+        conclusion.policy.spec.max_replicas,
+        advice.lag,
+        bool(capacity and capacity.is_lower_bound),
+        advice.decision.reason,
+    )
 
 
 def _as_answer(seconds: int, capacity: Capacity | None, decision: Decision, findings: dict[str, list[str]]) -> Answer:
@@ -172,10 +229,38 @@ def _decision(answer: Answer, known: Truth, cell: Cell) -> str:
     if known.targets is None:
         return OPEN
     if answer.target in known.targets:
-        return RIGHT if answer.hold_cause in (None, HoldCause.RIGHT_ALREADY, HoldCause.NO_COUNT_MEETS) else HONEST
+        if answer.hold_cause is None or answer.hold_cause in _true_claims(answer, known, cell):
+            return RIGHT
+        return WRONG if answer.hold_cause in CLAIMS else HONEST
     is_left_alone = answer.target == cell.members and answer.hold_cause in UNKNOWN
     keeps_up = known.keeps_up and (answer.is_lower_bound or answer.capacity is None)
     return HONEST if is_left_alone and keeps_up else WRONG
+
+
+def judge_advice(advised: Advised, known: Truth, cell: Cell) -> str:
+    """Judge it as any decision, by its own bound, and by its objective: a backlog is to be gone in ten minutes."""
+    if known.targets is None:
+        return OPEN
+    if advised.cause in (TOO_FEW, TOO_MANY):
+        fits = targets_in_time(cell, known, advised.highest, advised.lag)
+        return RIGHT if cell.cause not in OF_CAUSE and advised.target in fits else WRONG
+    cause = HoldCause(advised.cause)
+    if cause in _true_claims(advised, known, cell):
+        return RIGHT
+    return HONEST if cause not in CLAIMS and known.keeps_up else WRONG
+
+
+def _true_claims(answer: Answer | Advised, known: Truth, cell: Cell) -> tuple[HoldCause, ...]:
+    """Return what may be said of a group that is left as it is: it is right, held by its cause, or beyond any count.
+
+    A group that keeps up is right as it is, unless its capacity is known and even the best count is above the bound.
+    """
+    if cell.cause in OF_CAUSE:
+        return (OF_CAUSE[cell.cause],)
+    if not known.keeps_up:
+        return (HoldCause.NO_COUNT_MEETS,)
+    is_above = not answer.is_lower_bound and known.is_beyond_any_count
+    return (HoldCause.RIGHT_ALREADY, *([HoldCause.NO_COUNT_MEETS] if is_above else []))
 
 
 def _diagnosis(answer: Answer, known: Truth) -> str:

@@ -1,4 +1,4 @@
-"""The policy that a new user writes for a cell: what must be there, and nothing else."""
+"""The policy of a cell: what must be there, and the bound at which the cells' truth is stated."""
 
 from planner.documents.policy import ConsumerScalingPolicy, parse_policy
 from tests.matrix.cells import Cell
@@ -15,6 +15,7 @@ spec:
   scaleTargetRef: {{name: {name}}}
   maxReplicas: {most}
   membersPerPod: 1
+  objective: {{maxUtilisation: 0.8}}
 {window}"""
 """A cell's members share one process and its address, each standing for a pod: the planner cannot know that."""
 

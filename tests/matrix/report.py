@@ -4,9 +4,12 @@ from collections.abc import Iterable, Mapping, Sequence
 from typing import Any
 
 HEAD = (
-    "| Cell | True capacity | Learned | Right counts | Answer | Findings | Right after | Misses |",
-    "|---|---:|---|---|---|---|---:|---|",
+    "| Cell | True capacity | Learned | Right counts | Answer | `advise` | Findings | Right after | Misses |",
+    "|---|---:|---|---|---|---|---|---:|---|",
 )
+
+PARTS = ("capacity", "decision", "diagnosis", "default_window", "advice")
+"""What is judged; the last two are open for verdicts of before they were."""
 
 Kept = Mapping[str, Any]
 """One verdict, as ``judging.document`` gives it."""
@@ -25,6 +28,7 @@ def row(verdict: Kept) -> str:
         _capacity(verdict["last"]),
         _counts(verdict["right_targets"]),
         _decision(verdict["last"]),
+        _advised(verdict.get("advised")),
         _findings(verdict["last"]["findings"]),
         _after(verdict),
         ", ".join(misses(verdict)) or "none",
@@ -34,7 +38,7 @@ def row(verdict: Kept) -> str:
 
 def misses(verdict: Kept) -> list[str]:
     """Return what was wrong at the end of the watch."""
-    return [part for part in ("capacity", "decision", "diagnosis") if verdict[part] == "wrong"]
+    return [part for part in PARTS if verdict.get(part) == "wrong"]
 
 
 def _capacity(answer: Kept) -> str:
@@ -49,6 +53,15 @@ def _counts(targets: Sequence[int] | None) -> str:
 
 def _decision(answer: Kept) -> str:
     return f"{answer['target']} ({answer['hold_cause']})" if answer["hold_cause"] else str(answer["target"])
+
+
+def _advised(advised: Kept | None) -> str:
+    """Return what ``advise`` said and when; verdicts of cells whose samples are not kept may have none."""
+    if advised is None:
+        return "not judged"
+    cause = advised["cause"]
+    answer = str(advised["target"]) if cause.startswith("Too") else f"{advised['target']} ({cause})"
+    return f"{answer} after {advised['seconds']} s"
 
 
 def _findings(by_severity: Mapping[str, Sequence[str]]) -> str:

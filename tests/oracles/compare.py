@@ -4,7 +4,8 @@ import json
 from collections.abc import Callable, Iterator, Sequence
 from typing import Any
 
-from planner.allocation.request import answer_document, read_request
+from planner.allocation.request import answer_document
+from planner.documents.allocation import read_rocketmq
 from tests.oracles.rocketmq import RocketMQOracle
 
 Document = dict[str, Any]
@@ -13,7 +14,7 @@ Ask = Callable[[Document], Document]
 
 def our_answer(request: Document) -> Document:
     """Return what ``planner allocate`` answers under ``assignments``."""
-    assignments: Document = answer_document(read_request(request).allocate())["assignments"]
+    assignments: Document = answer_document(read_rocketmq(request).allocate())["assignments"]
     return assignments
 
 

@@ -5,8 +5,8 @@ from random import Random
 
 import pytest
 
-from planner.allocation.request import read_request
-from planner.simulation.ownership import MemberView, ownership
+from planner.documents.allocation import read_rocketmq
+from planner.simulation.rocketmq.ownership import MemberView, ownership
 from tests.oracles import topologies
 from tests.oracles.compare import Document, differs, explain, first_difference, our_answer, shrink
 from tests.oracles.rocketmq import CLIENT_VERSIONS, SERVER_VERSION, RocketMQOracle
@@ -151,7 +151,7 @@ def _view(random: Random, client: str, request: Document) -> tuple[str, Document
 
 
 def _member_view(client: str, request: Document) -> MemberView:
-    read = read_request(request)
+    read = read_rocketmq(request)
     return MemberView(client, read.strategy, tuple(read.queues), tuple(read.clients))
 
 

@@ -5,7 +5,7 @@ from itertools import pairwise
 
 import pytest
 
-from planner.forecast import forecast
+from planner.forecast import run_trials
 from planner.report.case import Case
 from planner.report.lanes import Lanes, costs, lanes, ticks
 from planner.report.swim import BEFORE, swim
@@ -25,7 +25,7 @@ def drawn(of: Case) -> Lanes:
 
 def foreseen(of: Case) -> dict:
     assert of.chosen is not None
-    return forecast(transition_requests(of.chosen, of.snapshot, of.record.snapshot.digest)[-1])
+    return run_trials(transition_requests(of.chosen, of.snapshot, of.record.snapshot.digest)[-1]).document()
 
 
 @pytest.mark.parametrize("of", [GROWING, SHRINKING])

@@ -20,7 +20,7 @@ from tests.report.test_source import lay_down
 EXAMPLES = Path(__file__).parents[2] / "examples" / "migrations"
 GROUPS = ("shop-orders", "shop-payments", "shop-invoices")
 SCRIPTS = sorted(EXAMPLES.glob("*.sh"))
-REFUSED = "is a migration, and the page is about a count: planner explain tells its steps"
+REFUSED = "is a migration, and the page is about a count: planner explain shows its steps"
 
 
 def made_by(script: Path, folder: Path) -> Path:

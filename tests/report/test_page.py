@@ -8,11 +8,11 @@ from pathlib import Path
 import pytest
 
 from planner.errors import BadInputError, MissingExtraError, StorageError
-from planner.printable import printable
 from planner.report import write_report
 from planner.report.charts import NARROW, WIDE, trend_svg
 from planner.report.trend import trend
 from planner.report.write import render
+from planner.text.printable import printable
 from tests.builders import World
 from tests.report import worlds
 
@@ -119,6 +119,8 @@ def test_a_thousand_queues_and_sixteen_counts_stay_below_a_megabyte(tmp_path: Pa
         tmp_path / "r.html", world.snapshot, world.outcomes, world.record, world.plan, max_utilisation=0.8
     )
     assert page.stat().st_size < 1_000_000
+    told = page.read_text(encoding="utf-8")
+    assert "Of 1,000 queues planner simulate SNAPSHOT --strategies all compares them" in told, "a table takes minutes"
 
 
 def test_without_the_extra_one_sentence_says_what_to_install(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

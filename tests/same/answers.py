@@ -10,12 +10,12 @@ from typing import Any
 import yaml
 
 from benchmarks.every_forecast import requests
-from planner.allocation.answers import answer as allocate
+from planner.documents.allocation import answer as allocate
 from planner.documents.crd import manifests
+from planner.documents.forecast import forecast
 from planner.documents.plan import PLAN
 from planner.documents.policy import parse_policy
 from planner.errors import PlannerError
-from planner.forecast import forecast
 from tests.conformance.store import all_records
 from tests.oracles import topologies
 from tests.oracles.kafka.requests import random_request

@@ -8,24 +8,24 @@ from pathlib import Path
 
 import pandas as pd
 import pytest
-from pyspark.errors import PySparkException
 from pyspark.sql import SparkSession
 
+from planner.documents.data import SAMPLE
 from planner.documents.format import API_VERSION
 from planner.errors import DocumentError, NewerVersionError
 from planner.history.curve import REACH
 from planner.history.intervals import queue_intervals
 from planner.model.intervals import QueueInterval
 from planner.model.samples import GroupSample
-from planner.storage.layout import history_folder, sample_path
-from spark_apps.common.errors import error_of_worker
+from planner.storage.landing import reading_files, sample_files, samples_of_reading
+from planner.storage.layout import history_folder, sample_path, time_name
 from spark_apps.common.folder import Folder
 from spark_apps.common.history_folder import HISTORY_VERSION, VERSION, HistoryVersion, check_version
 from spark_apps.history.app import Updated, rebuild, update
 from spark_apps.history.schemas import HISTORY, INTERVALS, QUEUE_KEY
 from spark_apps.snapshot.transforms import intervals_of
 from tests.sample_builders import START
-from tests.spark.worlds import OWNED_BY_OTHERS, SAMPLE_EVERY_S, STUCK, as_group, eventful, land
+from tests.spark.worlds import OWNED_BY_OTHERS, SAMPLE_EVERY_S, STUCK, as_group, eventful, land, land_readings
 
 pytestmark = pytest.mark.spark
 
@@ -201,31 +201,68 @@ def test_a_history_says_its_version(spark: SparkSession, tmp_path: Path) -> None
     assert '"body":{"version":2}' in text
 
 
-def test_a_sample_that_is_cut_off_stops_the_run_by_name(spark: SparkSession, tmp_path: Path) -> None:
-    samples = eventful(6)
-    land(tmp_path, samples)
-    broken = sample_path(tmp_path, samples[3])
-    whole = broken.read_bytes()
-    broken.write_bytes(whole[:700])
-    with pytest.raises(PySparkException) as stopped:
-        update(spark, tmp_path, samples[-1].at, SAMPLE_EVERY_S)
-    ours = error_of_worker(stopped.value)
-    assert isinstance(ours, DocumentError)
-    assert str(ours).startswith(f"{broken}: not valid JSON")
-    assert not (history_folder(tmp_path) / "intervals").exists()
-    broken.write_bytes(whole)  # mended: the half-done run is forgotten
-    land(tmp_path, samples)
-    update(spark, tmp_path, samples[-1].at, SAMPLE_EVERY_S)
-    pd.testing.assert_frame_equal(found(spark, tmp_path), expected(samples), check_exact=True)
+def test_files_that_are_no_samples_are_set_aside_and_all_others_are_in_the_history(
+    spark: SparkSession, tmp_path: Path
+) -> None:
+    samples = eventful(8)
+    land(tmp_path, (*samples, *as_group(samples, "bank")))
+    cut, text, far, folder = (sample_path(tmp_path, samples[number]) for number in (2, 3, 4, 5))
+    whole = cut.read_bytes()
+    cut.write_bytes(whole[:700])
+    text.write_bytes(b"\xff\xfe\x00")
+    offsets = samples[4].offsets
+    beyond = replace(offsets[0], broker_offset=2**63)  # no column holds it
+    far.write_bytes(SAMPLE.dump(replace(samples[4], offsets=(beyond, *offsets[1:]))))
+    folder.unlink()
+    folder.mkdir()
+    stray, no_time = cut.with_name("notes.json"), cut.with_name("20269999T999999.999Z.json")
+    for path in (stray, no_time):
+        path.write_text("{}", encoding="utf-8")
+    done = update(spark, tmp_path, samples[-1].at, SAMPLE_EVERY_S)
+    bad = [cut, text, far, folder, stray, no_time]
+    assert sorted(done.set_aside) == sorted(map(str, bad))
+    assert sorted((cut.parent / "set-aside").iterdir()) == sorted(cut.parent / "set-aside" / path.name for path in bad)
+    assert done.set_aside[str(cut)].startswith(f"{cut}: not valid JSON")
+    assert done.set_aside[str(far)].startswith(f"{far}: a figure or time is beyond what the history can hold")
+    assert f"lies in {cut.parent / 'set-aside'}" in done.set_aside[str(stray)]
+    assert (done.samples, done.groups) == (2 * len(samples) - 4, 2)
+    read = found(spark, tmp_path)
+    for group, left in (("shop", [samples[number] for number in (0, 1, 6, 7)]), ("bank", samples)):
+        rows = read[read["group"] == group].reset_index(drop=True)
+        pd.testing.assert_frame_equal(rows, expected(as_group(left, group)), check_exact=True)
+    assert update(spark, tmp_path, samples[-1].at, SAMPLE_EVERY_S).set_aside == {}
 
 
-def test_a_foreign_file_among_samples_stops_the_run_by_name(spark: SparkSession, tmp_path: Path) -> None:
-    samples = eventful(4)
-    land(tmp_path, samples)
-    foreign = sample_path(tmp_path, samples[0]).with_name("notes.json")
-    foreign.write_text("{}", encoding="utf-8")
-    with pytest.raises(DocumentError, match=r"notes\.json: found among samples"):
-        update(spark, tmp_path, samples[-1].at, SAMPLE_EVERY_S)
+def test_readings_come_to_the_same_history_as_files_of_one_sample(spark: SparkSession, tmp_path: Path) -> None:
+    """Red where a layout is passed over, a group that failed in the last reading loses its newest, an edited line
+    costs its neighbours, or a reading stays for ever."""
+    shop = eventful(10)
+    bank = as_group(shop, "bank %RETRY%")
+    land(tmp_path, (*shop[:3], *bank[:3]))
+    land_readings(tmp_path, shop[3:6], bank[3:5])
+    assert update(spark, tmp_path, shop[5].at, SAMPLE_EVERY_S).samples == 11
+    (kept,) = reading_files(tmp_path)
+    assert [sample.key[2] for sample in samples_of_reading(kept)[0]] == ["shop"]
+    assert {sample.path for sample in sample_files(tmp_path)} == {sample_path(tmp_path, bank[4])}
+    assert update(spark, tmp_path, shop[5].at, SAMPLE_EVERY_S) == Updated(0, 0, 0, 0)
+    land_readings(tmp_path, shop[3:6], bank[3:5])  # the observe stage is tried again, too
+    assert update(spark, tmp_path, shop[5].at, SAMPLE_EVERY_S) == Updated(0, 0, 0, 0)
+    assert list(reading_files(tmp_path)) == [kept]
+
+    land_readings(tmp_path, shop[6:], bank[6:])
+    edited = next(path for path in reading_files(tmp_path) if time_name(shop[6].at) in path.name)
+    line = samples_of_reading(edited)[0][0].document()[:-1]
+    edited.write_bytes(edited.read_bytes().replace(line, line.replace(b'"topic":"orders"', b'"topic":"ordert"', 1)))
+    done = update(spark, tmp_path, shop[-1].at, SAMPLE_EVERY_S)
+    assert list(done.set_aside) == [str(edited)]
+    assert "group bank %RETRY%: its content has digest" in done.set_aside[str(edited)]
+    assert (done.samples, done.late, done.groups) == (7, 0, 2)
+    assert [path.name for path in edited.parent.glob("set-aside/*")] == [edited.name]
+    assert update(spark, tmp_path, shop[-1].at, SAMPLE_EVERY_S) == Updated(0, 0, 0, 0)
+    assert len(list(reading_files(tmp_path))) == 1
+    assert list(sample_files(tmp_path)) == [], "what left the reading is packed"
+    wanted = pd.concat([expected(shop), expected((*bank[:5], *bank[7:]))])
+    pd.testing.assert_frame_equal(found(spark, tmp_path), _comparable(wanted), check_exact=True)
 
 
 def test_every_column_of_an_interval_is_one_of_the_model(spark: SparkSession) -> None:  # noqa: ARG001

@@ -175,14 +175,14 @@ def test_metrics_tell_what_was_before_the_first_sample(spark: SparkSession, tmp_
     history = history_of(spark, tmp_path)
     told = metrics(queue_intervals(samples, SAMPLE_EVERY_S))
     pipeline.land_metrics(tmp_path, told)
-    added = import_metrics(history, tmp_path)
+    added, _ = import_metrics(history, tmp_path)
     assert added == sum(interval.ended_at <= samples[8].at for interval in told.intervals) > 0
     read = found(spark, tmp_path)
     assert dict(read["source"].value_counts()) == {"prometheus/x": added, "sample": len(read) - added}
     assert not read.duplicated(["topic", "broker", "queue_id", "ended_at"]).any()
     assert not list((tmp_path / "metrics").rglob("*.json"))
     pipeline.land_metrics(tmp_path, told)
-    assert import_metrics(history, tmp_path) == 0
+    assert import_metrics(history, tmp_path) == (0, {})
     rebuild(history, SAMPLE_EVERY_S)
     assert (found(spark, tmp_path)["source"] == "prometheus/x").sum() == added
 
@@ -203,7 +203,7 @@ def test_metrics_that_do_not_tell_queues_apart_are_rows_of_a_topic(spark: SparkS
     add(spark, tmp_path, eventful(4))
     point = GroupPoint(START - DAY, 60.0, 12.5, None, 30, None, 3, is_gap=False, topic="orders")
     pipeline.land_metrics(tmp_path, metrics((), (point,)))
-    assert import_metrics(history_of(spark, tmp_path), tmp_path) == 1
+    assert import_metrics(history_of(spark, tmp_path), tmp_path) == (1, {})
     folder = history_folder(tmp_path) / "intervals" / "day=2026-11-20"
     (row,) = spark.read.parquet(str(folder)).collect()
     told = (row.topic, row.queue_id, row.seconds, row.arrival_rate, row.consumption_rate, row.lag, row.broker_offset)

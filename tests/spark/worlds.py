@@ -3,13 +3,16 @@
 from collections.abc import Iterable, Sequence
 from dataclasses import replace
 from datetime import timedelta
+from itertools import chain
 from pathlib import Path
 
 from planner import pipeline
-from planner.documents.policy import ConsumerScalingPolicy, read_policies
+from planner.documents.policy import ConsumerScalingPolicy
+from planner.documents.policy_folder import read_policies
 from planner.model.membership import GroupMember, Member
 from planner.model.queues import MessageQueue
 from planner.model.samples import GroupSample
+from planner.runs.landed import ReadingsLander
 from tests.sample_builders import POLICY, watch
 
 SAMPLE_EVERY_S = 5.0
@@ -63,6 +66,14 @@ def _members(members: Sequence[GroupMember], number: int) -> tuple[GroupMember, 
 def land(data: Path, samples: Iterable[GroupSample]) -> None:
     """Put the samples where the observe stage puts them."""
     pipeline.land_samples(data, samples)
+
+
+def land_readings(data: Path, *groups: Iterable[GroupSample]) -> None:
+    """Put the samples where a watch puts them: those of one time in one file."""
+    lander = ReadingsLander(data)
+    for sample in sorted(chain.from_iterable(groups), key=lambda sample: sample.at):
+        lander.add(sample)
+    lander.finish()
 
 
 def policies(folder: Path, groups: Sequence[str] = ("shop",)) -> Sequence[ConsumerScalingPolicy]:

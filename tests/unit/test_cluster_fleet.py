@@ -9,13 +9,13 @@ from typing import Any
 import pytest
 import yaml
 
-from planner.cluster_reports import open_plans
 from planner.deployments import api as api_module
 from planner.deployments.policies import list_policies
 from planner.documents.policy import parse_policy
-from planner.documents.policy_files import FILES_VARIABLE, HOSTS_VARIABLE
+from planner.documents.tenant_files import FILES_VARIABLE, HOSTS_VARIABLE
 from planner.errors import BadInputError
-from planner.fleet import ClusterNamespace, keep_fleet, load_fleet, policy_location, read_fleet, read_origin
+from planner.policies.cluster_reports import open_plans
+from planner.policies.fleet import ClusterNamespace, keep_fleet, load_fleet, policy_location, read_fleet, read_origin
 from planner.storage.layout import RunFolder
 from tests.builders import AT
 from tests.sample_builders import POLICY
@@ -26,6 +26,7 @@ def thing(name: str, group: str | None = None, change: Callable[[dict[str, Any]]
     found: dict[str, Any] = yaml.safe_load(POLICY)
     found["metadata"] = {"name": name, "uid": f"uid-{name}", "generation": 3, "resourceVersion": "1"}
     found["spec"]["source"]["group"] = group or name
+    found["spec"]["scaleTargetRef"]["name"] = f"{name[:50].replace('.', '-')}-consumer"
     change(found["spec"])
     return found
 

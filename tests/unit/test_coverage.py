@@ -5,9 +5,10 @@ from pathlib import Path
 
 import pytest
 
-from planner import stages
-from planner.coverage import KEPT, MOST_SPANS, Coverage, Span, needs_single_read, read_coverage, write_coverage
 from planner.documents.policy import parse_policy
+from planner.runs import observe
+from planner.runs.coverage import KEPT, MOST_SPANS, Coverage, Span, needs_single_read, read_coverage, write_coverage
+from planner.runs.observe import observe_each, observe_live
 from planner.sources.live import Installation, Pace
 from planner.storage.layout import sampling_record
 from tests.sample_builders import POLICY, START, watch
@@ -96,14 +97,14 @@ def test_runs_of_both_kinds_look_once_where_a_sampler_covers_and_watch_elsewhere
         pace.note(0.2)
         yield place.policies[0], watch(1)[0]
 
-    monkeypatch.setattr(stages, "watch_installation", looks)
+    monkeypatch.setattr(observe, "watch_installation", looks)
     now = datetime.now(START.tzinfo)
     coverage = Coverage(60.0)
     for minutes in (3, 2, 1, 0):
         coverage = coverage.add({KEY: now - timedelta(minutes=minutes)})
     for run in (
-        lambda: stages.observe_live(policies, tmp_path, 40.0),
-        lambda: stages.observe_each(policies, tmp_path, 40.0)[0],
+        lambda: observe_live(policies, tmp_path, 40.0),
+        lambda: observe_each(policies, tmp_path, 40.0)[0],
     ):
         sampling_record(tmp_path).unlink(missing_ok=True)
         assert (run().sample_every_s, watched) == (5.0, {"shop": 40.0, "far": 40.0})

@@ -6,11 +6,11 @@ from typing import Any, cast
 
 import pytest
 
+from planner.approval.handover import hand_over, read_plan, submit
 from planner.deployments.plans import ClusterPlans
 from planner.documents.approve import APPROVE_ANNOTATION, APPROVED_BY_ANNOTATION, CONFIRM_ANNOTATION, approved
 from planner.documents.plan import DECISION, PLAN
 from planner.errors import BadInputError
-from planner.handover import hand_over, read_plan, submit
 from planner.rollout.plan import RolloutPlan
 from planner.rollout.steps import AwaitReady, CloneOffsets, ResetOffsets
 from tests.pod_groups import plan_for
@@ -60,7 +60,7 @@ def test_a_file_that_was_changed_since_it_was_shown_goes_nowhere(tmp_path: Path)
 
 def migration() -> dict[str, Any]:
     """Return the document, not approved, of a plan with two phrases."""
-    steps = (CloneOffsets("shop-2", PHRASES[0], 60), ResetOffsets("shop-3", SINCE, PHRASES[1], 60))
+    steps = (CloneOffsets("shop-2", PHRASES[0], 60), ResetOffsets("shop-3", PHRASES[1], 60, to_time=SINCE))
     return PLAN.document(plan_for("app", ["a", "b"], steps, "strategy"), "up", "shop")
 
 

@@ -8,11 +8,11 @@ from pathlib import Path
 
 import pytest
 
-from planner import stages
 from planner.errors import BadInputError, DefectError, OutOfReachError, PlannerError
 from planner.isolation import attempt
-from planner.printable import printable
+from planner.runs.observe import observe_capture
 from planner.sources.capture import write_capture
+from planner.text.printable import printable
 from spark_apps.common.errors import SENTENCE_MARK, error_of_worker, finish
 from tests.sample_builders import POLICY, START, watch
 
@@ -40,9 +40,10 @@ def test_the_observe_stage_logs_names_visibly(tmp_path: Path, logged: io.StringI
     policies.mkdir()
     (policies / "shop.yaml").write_text(POLICY)
     hostile = POLICY.replace("group: shop}", f"group: {json.dumps(EVIL)}}}").replace("{name: shop}", "{name: evil}")
+    hostile = hostile.replace("{name: shop-consumer}", "{name: evil-consumer}")
     (policies / "evil.yaml").write_text(hostile)
     write_capture(tmp_path / "capture", watch(4), 5.0, (), ())
-    stages.observe_capture(policies, tmp_path, tmp_path / "capture", START, START)
+    observe_capture(policies, tmp_path, tmp_path / "capture", START, START)
     text = logged.getvalue()
     assert SHOWN in text
     assert printable(text) == text

@@ -2,17 +2,22 @@
 
 import os
 import signal
+from collections.abc import Sequence
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
 
-from planner import local_run, pipeline, stages
+from planner import pipeline
 from planner.cli.run import period_s
 from planner.documents.data import OUTCOMES, SNAPSHOT
 from planner.errors import BadInputError
-from planner.fleet import keep_fleet, read_fleet
-from planner.local_run import Served, Wishes, serve, serve_all
-from planner.stages import Run
+from planner.policies.fleet import keep_fleet, read_fleet
+from planner.runs import local_run
+from planner.runs.conclude import failures_of
+from planner.runs.local_run import Served, Wishes, serve, serve_all
+from planner.runs.policy_stages import read_decision
+from planner.storage.run import Run
 from tests.sample_builders import POLICY, steady, watch
 from tests.unit.cli.test_cli import planner, refused
 
@@ -32,11 +37,11 @@ def run_of(tmp_path: Path, *names: str) -> Run:
     return Run(tmp_path, run.folder.policies, run.since, run.until, 5.0)
 
 
-def killed_by_one(run: Run, name: str, wishes: Wishes) -> Served:
+def killed_by_one(run: Run, names: Sequence[str], wishes: Wishes) -> list[Served]:
     """Serve as ever, but let the system kill the process that serves one policy."""
-    if name == DEADLY:
+    if DEADLY in names:
         os.kill(os.getpid(), signal.SIGKILL)
-    return serve(run, name, wishes)
+    return serve(run, names, wishes)
 
 
 def test_each_policy_ends_with_its_decision_or_its_own_sentence(tmp_path: Path) -> None:
@@ -53,6 +58,43 @@ def test_each_policy_ends_with_its_decision_or_its_own_sentence(tmp_path: Path) 
     assert not files.report.exists()
 
 
+def shared_run(tmp_path: Path, arriving: dict[str, int]) -> Run:
+    """Return an observed run of two groups that the same pods serve; so many messages come in a queue and sample."""
+    folder = tmp_path / "policies"
+    folder.mkdir()
+    for name in arriving:
+        others = sorted({"shop", "mail"} - {name})
+        named = POLICY.replace("name: shop}", f"name: {name}}}").replace("group: shop", f"group: {name}")
+        shared = named.replace("{name: shop-consumer}", f"{{name: shop-consumer, sharedWith: {others}}}")
+        (folder / f"{name}.yaml").write_text(f"{shared}  capacity: {{messagesPerSecond: 200}}\n", encoding="utf-8")
+    for name, count in arriving.items():
+        samples = [replace(sample, group=name) for sample in watch(30, steady(count, count))]
+        pipeline.land_samples(tmp_path, samples)
+    run = Run(tmp_path, folder, samples[0].at, samples[-1].at, 5.0)
+    keep_fleet(read_fleet(folder), run.folder, {})
+    return Run(tmp_path, run.folder.policies, run.since, run.until, 5.0)
+
+
+def test_groups_of_the_same_pods_get_one_plan_in_a_run(tmp_path: Path) -> None:
+    """Red when each policy of the target is planned for by itself; a second try of the run says the same."""
+    run = shared_run(tmp_path, {"mail": 10, "shop": 220})
+    for _ in range(2):
+        served = {each.decided["policy"]: each.decided for each in serve_all(run, Wishes(with_pages=False), 2)}
+        assert served["shop"]["from"] == 3 < (served["shop"]["to"] or 0)
+        assert served["shop"]["plan"] is not None
+        assert (served["mail"]["hold"], served["mail"]["plan"]) == ("SharedTarget", None)
+        kept = {name: read_decision(run.folder.policy(name).decision).decision for name in served}
+        assert kept["shop"].target == served["shop"]["to"]
+        assert kept["mail"].hold_cause == "SharedTarget"
+
+
+def test_no_group_is_planned_for_while_another_of_its_pods_is_unknown(tmp_path: Path) -> None:
+    """Red when a policy that could not be read is taken for one that asks for nothing."""
+    (shop,) = serve_all(shared_run(tmp_path, {"shop": 220}), Wishes(with_pages=False), 1)
+    assert (shop.decided["hold"], shop.decided["plan"]) == ("SharedTarget", None)
+    assert "policy mail, which spec.scaleTargetRef.sharedWith names, is not one of this run's" in shop.decided["reason"]
+
+
 def test_a_process_that_is_killed_costs_its_own_policy_alone(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """Red when a killed process ends the run, or takes the policies beside it along."""
     monkeypatch.setattr(local_run, "serve", killed_by_one)
@@ -60,13 +102,13 @@ def test_a_process_that_is_killed_costs_its_own_policy_alone(tmp_path: Path, mon
     deadly, shop = serve_all(run, Wishes(with_pages=False), 2)
     assert shop.decided["to"] == 6
     assert "was killed: give the run more memory" in deadly.decided["reason"]
-    assert DEADLY in stages.failures_of(run, [deadly.decided, shop.decided], {})
+    assert DEADLY in failures_of(run, [deadly.decided, shop.decided], {})
 
 
 def test_a_copy_that_cannot_be_written_is_that_policys_failure(tmp_path: Path) -> None:
     run = run_of(tmp_path)
     (tmp_path / "plans").write_text("a file")
-    served = serve(run, "shop", Wishes(with_pages=False, plans=tmp_path / "plans"))
+    (served,) = serve(run, ["shop"], Wishes(with_pages=False, plans=tmp_path / "plans"))
     assert served.decided["to"] is None
     assert "cannot be written" in served.decided["reason"]
 

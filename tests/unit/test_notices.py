@@ -4,7 +4,7 @@ from dataclasses import replace
 from datetime import timedelta
 from pathlib import Path
 
-from planner.notices import FILE, LAST_DECISIONS, Notice, NoticeRules, Result, policies_known, record_results
+from planner.policies.notices import FILE, LAST_DECISIONS, Notice, NoticeRules, Result, policies_known, record_results
 from tests.sample_builders import START
 
 RULES = NoticeRules(hold_runs=3, overdue_after=timedelta(minutes=25))

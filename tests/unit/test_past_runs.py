@@ -6,11 +6,12 @@ from pathlib import Path
 
 import pytest
 
-from planner import past_runs, pipeline
+from planner import pipeline
 from planner.documents.policy import ConsumerScalingPolicy, parse_policy
 from planner.model.samples import GroupSample
-from planner.past_runs import forget, former_samples, gap_period_s, run_period_s
-from planner.policy_stages import snapshot_of_samples
+from planner.runs import past_runs
+from planner.runs.past_runs import forget, former_samples, gap_period_s, run_period_s
+from planner.runs.policy_stages import snapshot_of_samples
 from planner.storage.layout import RunFolder, history_folder, sample_path
 from tests.sample_builders import POLICY, START, steady, watch
 

@@ -8,15 +8,16 @@ from pathlib import Path
 
 import pytest
 
-from planner import pipeline, sampler, stages
-from planner.coverage import Coverage, read_coverage
-from planner.documents.data import SAMPLE
 from planner.documents.policy import ConsumerScalingPolicy
 from planner.errors import OutOfReachError, PlannerError
 from planner.model.samples import GroupSample
-from planner.sampler import Sampler, SamplerOptions
+from planner.runs import observe, sampler
+from planner.runs.coverage import Coverage, read_coverage
+from planner.runs.landed import newest_sample, read_sample
+from planner.runs.sampler import Sampler, SamplerOptions
 from planner.sources.live import Installation, Pace
-from planner.storage.layout import sample_path, sampling_lock, sampling_record
+from planner.storage.landing import reading_files, samples_of_reading
+from planner.storage.layout import sampling_lock, sampling_record
 from planner.storage.lock import kernel_lock
 from tests.sample_builders import POLICY, START, watch
 from tests.unit.cli.test_cli import planner, refused
@@ -34,12 +35,16 @@ def options(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> SamplerOptions:
     return SamplerOptions(tmp_path / "policies", tmp_path / "data", 0.05, 3)
 
 
+def landed(data: Path) -> list[GroupSample]:
+    return [read_sample(sample) for path in reading_files(data) for sample in samples_of_reading(path)[0]]
+
+
 def reading(monkeypatch: pytest.MonkeyPatch, looks: Looks) -> None:
     def watched(place: Installation, seconds: float, _pace: Pace) -> object:
         assert seconds == 0.0, "one look a period"
         return looks(place)
 
-    monkeypatch.setattr(stages, "watch_installation", watched)
+    monkeypatch.setattr(observe, "watch_installation", watched)
 
 
 def into(said: list[str]) -> Callable[[str], None]:
@@ -86,7 +91,7 @@ def test_a_group_that_fails_is_one_sentence_and_the_others_are_read_again_and_ag
     assert said[1].startswith("rocketmq DefaultCluster (127.0.0.1:9877): none of 1 group was read, tried again, every ")
     assert said[2] == "rocketmq DefaultCluster (127.0.0.1:9877) answers again"
     assert sampler_of_all.why_not_alive() is None
-    assert sample_path(options.data, SAMPLE_OF_SHOP).exists()
+    assert landed(options.data) == [SAMPLE_OF_SHOP]
     assert [entry.group for entry in (read_coverage(options.data) or Coverage(0.0)).groups] == ["shop"]
 
 
@@ -147,7 +152,7 @@ def test_samples_that_nobody_came_for_go_and_an_earlier_samplers_reads_count(
     again = Sampler(options, lambda _: None)
     assert again._coverage == read_coverage(options.data)
     reading(monkeypatch, lambda place: iter([(place.policies[0], OutOfReachError("away"))]))
-    again.run(until(lambda: not sample_path(options.data, SAMPLE_OF_SHOP).exists()))
+    again.run(until(lambda: not landed(options.data)))
 
 
 def test_a_record_that_cannot_be_written_is_one_sentence_and_reading_goes_on(
@@ -173,12 +178,30 @@ def test_a_record_that_cannot_be_written_is_one_sentence_and_reading_goes_on(
     assert said[1:] == ["what was read is on record again"]
 
 
-def test_a_run_and_a_sampler_in_one_millisecond_leave_one_sample(tmp_path: Path) -> None:
-    """Red when the second of them fails for it, or replaces what was read first."""
-    (first, other) = watch(2)
-    path = pipeline.land_live(tmp_path, first)
-    assert pipeline.land_live(tmp_path, replace(other, at=first.at)) == path
-    assert SAMPLE.read(path) == first
+def test_one_file_holds_all_groups_of_a_reading_and_one_group_that_no_file_can_hold_stops_no_other(
+    options: SamplerOptions, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Red with a file for each group, or where the longest name, or a client's odd id, costs its neighbours."""
+    groups = ["shop", "bank", "b", "odd", "n" * 300]
+    for group in groups:
+        text = POLICY.replace("shop", group[:5]).replace(f"group: {group[:5]}", f"group: {group}")
+        (options.policies / f"{group[:5]}.yaml").write_text(text, encoding="utf-8")
+
+    def looks(place: Installation) -> Iterator[tuple[ConsumerScalingPolicy, GroupSample | PlannerError]]:
+        for policy in place.policies:
+            sample = replace(SAMPLE_OF_SHOP, group=policy.spec.source.group)
+            problems = ("\ud800",) if sample.group == "odd" else ()
+            yield policy, replace(sample, problems=problems)
+
+    reading(monkeypatch, looks)
+    _, (read,) = sampler.sample_once(replace(options, keep_days=3650))
+    assert sorted(read.failures) == ["nnnnn", "odd"]
+    assert len(list(reading_files(options.data))) == 1
+    expected = [replace(SAMPLE_OF_SHOP, group=group) for group in ("b", "bank", "shop")]
+    assert landed(options.data) == expected
+    assert sorted(key[2] for key in read.times) == ["b", "bank", "shop"]
+    newest = [newest_sample(options.data, key, START) for key in sorted(read.times)]
+    assert newest == expected
 
 
 def test_one_sampler_reads_for_a_folder_and_the_other_is_told_which(options: SamplerOptions) -> None:

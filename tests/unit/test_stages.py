@@ -1,6 +1,9 @@
 """The stages on files, without Spark and Airflow."""
 
 import os
+import re
+import shutil
+import signal
 from collections.abc import Iterator
 from dataclasses import replace
 from datetime import datetime, timedelta
@@ -8,21 +11,30 @@ from pathlib import Path
 
 import pytest
 
-from planner import pipeline, stages
-from planner.calibration import land_record
+from planner import pipeline
 from planner.documents.data import METRIC_HISTORY, OUTCOMES, SNAPSHOT
 from planner.documents.plan import DECISION, PLAN, document_name
-from planner.documents.policy import ConsumerScalingPolicy, parse_policy, read_policies
+from planner.documents.policy import ConsumerScalingPolicy, parse_policy
+from planner.documents.policy_folder import read_policies
 from planner.errors import BadInputError, DocumentError, IncompleteError, OutOfReachError, PlannerError
-from planner.fleet import read_problems
 from planner.model.points import GroupPoint, MetricHistory
 from planner.model.samples import GroupSample
-from planner.notices import NoticeRules
+from planner.policies.fleet import read_origin, read_problems
+from planner.policies.notices import NoticeRules
+from planner.runs import cases, metrics_past, observe, pages
+from planner.runs.cases import decided_cases
+from planner.runs.conclude import ages_at_decision_s, conclude_run, count_note, notices_after
+from planner.runs.metrics_past import land_pasts, last_read, metrics_read_mark
+from planner.runs.observe import observe_capture, observe_live
+from planner.runs.pages import write_pages
+from planner.runs.plan import plan_policy, results_of
+from planner.runs.policy_stages import read_decision
 from planner.sources.capture import write_capture
 from planner.sources.live import Installation, Pace
 from planner.sources.prometheus import AnswerError
-from planner.stages import Run
 from planner.storage.layout import RunFolder, local_folder, sample_path
+from planner.storage.run import Decided, Run, keep_results, read_results
+from planner.storage.track_records import land_records
 from planner.verification.judge import judge
 from planner.verification.observed_change import Between, ObservedChange
 from tests.sample_builders import POLICY, START, steady, watch
@@ -38,9 +50,9 @@ def policies(tmp_path: Path) -> Path:
     return folder
 
 
-def decided(policies: Path, data: Path, arriving: int) -> Run:
-    """Return a run whose decide stage is done; ``arriving`` messages come in a queue and sample."""
-    (policy,) = read_policies(policies)
+def decided(policies: Path, data: Path, arriving: int, name: str = "shop") -> Run:
+    """Return a run whose decide stage is done for one policy; ``arriving`` messages come in a queue and sample."""
+    (policy,) = (policy for policy in read_policies(policies) if policy.metadata.name == name)
     samples = watch(30, steady(arriving, arriving))
     at = samples[-1].at
     run = Run(data, policies, samples[0].at, at, 5.0)
@@ -56,9 +68,9 @@ def decided(policies: Path, data: Path, arriving: int) -> Run:
     return run
 
 
-def planned(run: Run) -> list[stages.Decided]:
+def planned(run: Run) -> list[Decided]:
     """Return what came of every policy once the plan stage is done."""
-    return [stages.plan_policy(run, policy) for policy in read_policies(run.policies)]
+    return [plan_policy(run, policy) for policy in read_policies(run.policies)]
 
 
 def test_a_decision_to_scale_leaves_a_plan_with_its_snapshot(policies: Path, tmp_path: Path) -> None:
@@ -67,8 +79,8 @@ def test_a_decision_to_scale_leaves_a_plan_with_its_snapshot(policies: Path, tmp
     (line,) = planned(run)
     assert (line["policy"], line["from"], line["to"], line["plan"]) == ("shop", 3, 6, str(files.plan))
     assert line["reason"].startswith("Scale from 3 to 6 consumers")
-    assert stages.conclude(run, [line], {}) == "1 policy: 1 to scale, 0 to hold, 0 without a decision."
-    (case,) = stages.cases(run)
+    assert conclude_run(run, [line], {}) == "1 policy: 1 to scale, 0 to hold, 0 without a decision."
+    (case,) = decided_cases(run)
     assert case.plan is not None
     assert files.plan.read_text(encoding="utf-8") == PLAN.text(
         PLAN.document(case.plan, f"shop-{run.until:%Y%m%d-%H%M%S}", "default")
@@ -85,15 +97,15 @@ def test_forecasts_that_missed_too_often_leave_the_plan_to_a_person_and_are_on_t
     planned(run)
     path = run.folder.policy("shop").plan
     assert "consumerplanner.dev/approve" in path.read_text(encoding="utf-8")
-    (case,) = stages.cases(run)
+    (case,) = decided_cases(run)
     assert case.plan is not None
     assert case.track.forecasts == 0
     for hours in range(1, 6):
         missed = ObservedChange(moved_queues=Between.exactly(99))
-        land_record(run.data, case.plan, judge(case.plan.forecast, missed, case.plan.made_at - timedelta(hours=hours)))
+        land_records(run.data, case.plan, judge(case.plan.forecast, missed, case.plan.made_at - timedelta(hours=hours)))
     planned(run)
     assert "consumerplanner.dev/approve" not in path.read_text(encoding="utf-8")
-    assert stages.report(run, "all") == {}
+    assert write_pages(run, "all") == {}
     page = run.folder.policy("shop").report
     assert "moved queues was missed in 5 of 5 forecasts of group shop" in page.read_text(encoding="utf-8")
 
@@ -113,40 +125,74 @@ def test_pages_are_those_asked_for_and_an_earlier_ones_page_goes(policies: Path,
     run = decided(policies, tmp_path / "data", arriving=70)
     page = run.folder.policy("shop").report
     planned(run)
-    assert stages.report(run, "plans") == {}
+    assert write_pages(run, "plans") == {}
     assert page.exists()
-    assert stages.report(run, "none") == {}
+    assert write_pages(run, "none") == {}
     assert not page.exists()
     again = decided(policies, tmp_path / "data", arriving=50)
     planned(again)
-    stages.report(run, "all")
+    write_pages(run, "all")
     assert page.exists()
-    assert stages.report(run, "plans") == {}
+    assert write_pages(run, "plans") == {}
     assert not page.exists(), "a hold has no plan"
+
+
+def test_many_pages_are_written_side_by_side_and_one_that_fails_or_is_killed_stops_no_other(
+    policies: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Red where pages come one after the other, or a process that is killed takes its neighbours' pages along."""
+    for name in ("away", "b", "deadly"):
+        (policies / f"{name}.yaml").write_text(POLICY.replace("shop", name), encoding="utf-8")
+    run = decided(policies, tmp_path / "data", arriving=70, name="shop")
+    for name in ("away", "b", "deadly"):
+        shutil.copytree(run.folder.policy("shop").folder, run.folder.policy(name).folder)
+    monkeypatch.setattr(pages, "FEW", 2)
+    monkeypatch.setattr(pages, "processors", lambda: 2)
+    monkeypatch.setattr(pages, "_why_no_page", page_or_death)
+    reasons = write_pages(run, "all")
+    assert sorted(reasons) == ["away", "deadly"]
+    assert reasons["away"] == "its outcomes are away"
+    assert "was killed: give the run more memory" in reasons["deadly"]
+    writers = {run.folder.policy(name).report.read_text(encoding="utf-8") for name in ("b", "shop")}
+    assert str(os.getpid()) not in writers, "none was written in this process"
+
+
+def page_or_death(run: Run, policy: ConsumerScalingPolicy) -> str | None:
+    """Write the process's id as a page; one page fails, and the process that writes another is killed."""
+    name = policy.metadata.name
+    if name == "deadly":
+        os.kill(os.getpid(), signal.SIGKILL)
+    if name == "away":
+        return "its outcomes are away"
+    run.folder.policy(name).report.write_text(str(os.getpid()), encoding="utf-8")
+    return None
 
 
 def test_results_travel_in_the_runs_folder(policies: Path, tmp_path: Path) -> None:
     run = decided(policies, tmp_path / "data", arriving=50)
     with pytest.raises(BadInputError, match=r"results\.json does not exist: .* the stage plan"):
-        stages.read_results(run.folder)
+        read_results(run.folder)
     lines = planned(run)
-    stages.keep_results(run.folder, lines)
-    assert stages.read_results(run.folder) == lines
+    keep_results(run.folder, lines)
+    assert read_results(run.folder) == lines
 
 
-def test_the_age_at_decision_counts_from_the_end_of_the_watch(policies: Path, tmp_path: Path) -> None:
-    run = recorded(policies, tmp_path)
-    assert stages.age_at_decision_s(run) is None
-    decision = run.folder.policy("shop").decision
-    decision.parent.mkdir()
-    decision.touch()
-    os.utime(decision, (0, run.until.timestamp() + 40))
-    assert stages.age_at_decision_s(run) == pytest.approx(40.0)
+def test_the_age_at_decision_counts_from_the_groups_newest_sample(policies: Path, tmp_path: Path) -> None:
+    """Red where it counts from the run's end: a sampler that stood still would look fresh."""
+    run = decided(policies, tmp_path / "data", arriving=50)
+    (policy,) = read_policies(policies)
+    samples = watch(30, steady(50, 50))
+    late = pipeline.take_snapshot(samples, 5.0, policy, run.until + timedelta(seconds=30))
+    run.folder.snapshot("shop").write_bytes(SNAPSHOT.dump(late))
+    os.utime(run.folder.policy("shop").decision, (0, late.at.timestamp() + 40))
+    assert ages_at_decision_s(run) == {"shop": pytest.approx(70.0)}
+    run.folder.snapshot("shop").unlink()
+    assert ages_at_decision_s(run) == {}, "unknown is no age"
 
 
 def test_a_policy_without_a_decision_is_passed_over(policies: Path, tmp_path: Path) -> None:
     run = Run(tmp_path, policies, START, LATER, 5.0)
-    assert list(stages.cases(run)) == []
+    assert list(decided_cases(run)) == []
 
 
 def test_a_run_travels_as_a_message(policies: Path, tmp_path: Path) -> None:
@@ -159,7 +205,7 @@ def test_samples_of_both_ends_of_the_interval_land(policies: Path, tmp_path: Pat
     samples = watch(10)
     write_capture(tmp_path / "capture", samples, 5.0, (), ())
     since, until = samples[2].at, samples[6].at
-    run = stages.observe_capture(policies, tmp_path, tmp_path / "capture", since.isoformat(), until)
+    run = observe_capture(policies, tmp_path, tmp_path / "capture", since.isoformat(), until)
     assert run == Run(tmp_path, run.folder.policies, since, until, 5.0)
     landed = sorted((tmp_path / "samples").rglob("*.json"))
     assert landed == [sample_path(tmp_path, sample) for sample in samples[2:7]]
@@ -168,19 +214,35 @@ def test_samples_of_both_ends_of_the_interval_land(policies: Path, tmp_path: Pat
 def recorded(policies: Path, folder: Path) -> Run:
     """Return the run over a recording of group shop."""
     write_capture(folder / "capture", watch(4), 5.0, (), ())
-    return stages.observe_capture(policies, folder, folder / "capture", START, LATER)
+    return observe_capture(policies, folder, folder / "capture", START, LATER)
 
 
 def test_a_group_whose_samples_cannot_be_kept_stops_nobody_and_fails_the_run(policies: Path, tmp_path: Path) -> None:
     name = "g" * 300
     (policies / "long.yaml").write_text(
-        POLICY.replace("group: shop}", f"group: {name}}}").replace("{name: shop}", "{name: long}")
+        POLICY.replace("group: shop}", f"group: {name}}}")
+        .replace("{name: shop}", "{name: long}")
+        .replace("{name: shop-consumer}", "{name: long-consumer}")
     )
     samples = [replace(sample, group=group) for sample in watch(4) for group in ("shop", name)]
     write_capture(tmp_path / "capture", samples, 5.0, (), ())
-    run = stages.observe_capture(policies, tmp_path, tmp_path / "capture", START, LATER)
+    run = observe_capture(policies, tmp_path, tmp_path / "capture", START, LATER)
     assert "takes 300 bytes as a file name" in read_problems(run.folder)["long"]
     assert len(sorted((tmp_path / "samples").rglob("*.json"))) == 4
+
+
+@pytest.mark.parametrize(
+    "content", ["", '{"shop": ', "[]", '{"shop": 5}', "\xff", "[" * 100_000], ids=lambda text: text[:9]
+)
+def test_what_a_run_keeps_of_its_policies_is_read_typed(tmp_path: Path, content: str) -> None:
+    run = RunFolder(tmp_path)
+    for path in (run.problems, run.origin):
+        path.parent.mkdir(parents=True, exist_ok=True)
+        path.write_bytes(content.encode("latin-1"))
+    with pytest.raises(DocumentError, match=r"is cut off or was edited, expected .*: start"):
+        read_problems(run)
+    with pytest.raises(DocumentError, match=r"is cut off or was edited, expected .*: start"):
+        read_origin(run)
 
 
 def test_a_group_that_was_not_recorded_stops_nobody_and_fails_the_run(policies: Path, tmp_path: Path) -> None:
@@ -188,7 +250,7 @@ def test_a_group_that_was_not_recorded_stops_nobody_and_fails_the_run(policies: 
     run = recorded(policies, tmp_path)
     assert len(list((tmp_path / "samples").rglob("*.json"))) == 4
     with pytest.raises(IncompleteError, match=r"1 failed: bank: group bank is not in the recording .*/capture\.$"):
-        stages.conclude(run, [], {})
+        conclude_run(run, [], {})
 
 
 def test_a_misspelt_policy_and_twins_stop_nobody_and_each_is_named(policies: Path, tmp_path: Path) -> None:
@@ -201,7 +263,7 @@ def test_a_misspelt_policy_and_twins_stop_nobody_and_each_is_named(policies: Pat
     run = recorded(policies, tmp_path)
     assert [policy.metadata.name for policy in read_policies(run.policies)] == ["shop"]
     with pytest.raises(IncompleteError) as failed:
-        stages.conclude(run, [], {})
+        conclude_run(run, [], {})
     for words in (
         "4 failed: ",
         f"left.yaml: policies {policies / 'left.yaml'} and {policies / 'right.yaml'} have the same group twin",
@@ -235,22 +297,22 @@ def test_a_broken_file_of_one_policy_keeps_no_other_from_its_plan_and_page(polic
     broken.folder.mkdir()
     broken.decision.write_text("kind: [", encoding="utf-8")
     lines = {line["policy"]: line for line in planned(run)}
-    without_page = stages.report(run, "all")
+    without_page = write_pages(run, "all")
     assert lines["shop"]["plan"] == str(run.folder.policy("shop").plan)
     assert run.folder.policy("shop").report.exists()
     assert without_page.keys() == {"broken", "unread"} == {name for name in lines if lines[name]["to"] is None}
     with pytest.raises(IncompleteError) as failed:
-        stages.conclude(run, list(lines.values()), without_page)
+        conclude_run(run, list(lines.values()), without_page)
     assert str(broken.decision) in str(failed.value)
     assert "3 policies: 1 to scale, 0 to hold, 2 without a decision. 2 failed: broken: " in str(failed.value)
-    assert stages.note(run, list(lines.values()), without_page) == "3 policies: 1 plan, 0 holds, 2 failed"
+    assert count_note(run, list(lines.values()), without_page) == "3 policies: 1 plan, 0 holds, 2 failed"
 
 
 def test_a_defect_in_one_group_is_its_own_sentence(
     policies: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
 ) -> None:
     run = decided(policies, tmp_path / "data", arriving=70)
-    monkeypatch.setattr(stages, "read_track", lambda *_: 1 // 0)
+    monkeypatch.setattr(cases, "read_track", lambda *_: 1 // 0)
     (line,) = planned(run)
     assert line["to"] is None
     assert "stage plan failed on it with ZeroDivisionError: " in line["reason"]
@@ -270,12 +332,12 @@ def test_settings_that_cannot_be_fail_their_policy_alone(
                 raise BadInputError("its kubeconfig is no such file")
             yield policy, sample
 
-    monkeypatch.setattr(stages, "watch_installation", looks)
-    run = stages.observe_live(policies, tmp_path / "data", 0.0)
+    monkeypatch.setattr(observe, "watch_installation", looks)
+    run = observe_live(policies, tmp_path / "data", 0.0)
     with pytest.raises(
         IncompleteError, match=r"1 failed: far: its group was not read: its kubeconfig is no such file\."
     ):
-        stages.conclude(run, [], {})
+        conclude_run(run, [], {})
 
 
 def test_a_uri_where_a_folder_is_needed_is_refused() -> None:
@@ -288,11 +350,11 @@ def test_counts_of_a_note_add_up_whatever_failed(policies: Path, tmp_path: Path)
     """A policy that has its plan and no page failed; so did a file that is no policy."""
     (policies / "typo.yaml").write_text("kind: [", encoding="utf-8")
     run = recorded(policies, tmp_path)
-    lines: list[stages.Decided] = [
+    lines: list[Decided] = [
         {"policy": name, "from": 3, "to": to, "hold": None, "reason": "", "plan": plan}
         for name, to, plan in (("a", 4, "a.yaml"), ("b", 4, "b.yaml"), ("c", 3, None), ("d", None, None))
     ]
-    assert stages.note(run, lines, {"b": "no page"}) == "5 policies: 1 plan, 1 hold, 3 failed"
+    assert count_note(run, lines, {"b": "no page"}) == "5 policies: 1 plan, 1 hold, 3 failed"
 
 
 def test_a_policy_whose_file_broke_is_one_without_a_decision(policies: Path, tmp_path: Path) -> None:
@@ -300,11 +362,11 @@ def test_a_policy_whose_file_broke_is_one_without_a_decision(policies: Path, tmp
     (policies / "typo.yaml").write_text("kind: [", encoding="utf-8")
     run = recorded(policies, tmp_path)
     rows = [("shop", 3), ("bank", 3)]
-    lines: list[stages.Decided] = [
+    lines: list[Decided] = [
         {"policy": name, "from": 3, "to": to, "hold": "RightAlready", "reason": "", "plan": None} for name, to in rows
     ]
-    assert stages.notices(replace(run, until=START - timedelta(hours=1)), lines, rules) == []
-    (notice,) = stages.notices(run, lines[:1], rules)
+    assert notices_after(replace(run, until=START - timedelta(hours=1)), lines, rules) == []
+    (notice,) = notices_after(run, lines[:1], rules)
     assert notice.sentence.startswith("bank has had no decision for 1 h 5 min: its policy was not read. ")
     assert "typo.yaml" in notice.sentence
 
@@ -314,7 +376,7 @@ def test_a_group_that_was_not_read_is_noticed_with_the_reason_of_its_brokers(pol
     (policies / "bank.yaml").write_text(POLICY.replace("shop", "bank"), encoding="utf-8")
     run = recorded(policies, tmp_path)
     rules = NoticeRules(3, timedelta(minutes=25))
-    line: stages.Decided = {
+    line: Decided = {
         "policy": "bank",
         "from": None,
         "to": None,
@@ -322,8 +384,8 @@ def test_a_group_that_was_not_read_is_noticed_with_the_reason_of_its_brokers(pol
         "reason": "bank has no sample.",
         "plan": None,
     }
-    stages.notices(replace(run, until=START - timedelta(hours=1)), [line], rules)
-    (notice,) = stages.notices(run, [line], rules)
+    notices_after(replace(run, until=START - timedelta(hours=1)), [line], rules)
+    (notice,) = notices_after(run, [line], rules)
     assert notice.sentence.startswith("bank has had no decision for 1 h 5 min: group bank is not in the recording ")
 
 
@@ -336,23 +398,49 @@ def test_a_live_run_watches_for_the_window_and_for_half_of_its_time_at_most(
         watched.append(seconds)
         yield place.policies[0], watch(1)[0]
 
-    monkeypatch.setattr(stages, "watch_installation", looks)
+    monkeypatch.setattr(observe, "watch_installation", looks)
     for watch_s, longest_s in ((None, None), (None, 300.0), (None, 60.0), (7.0, 5.0)):
-        stages.observe_live(policies, tmp_path, watch_s, longest_s)
+        observe_live(policies, tmp_path, watch_s, longest_s)
     assert watched == [120.0, 120.0, 60.0, 7.0]
 
 
 @pytest.mark.parametrize("wrong", [None, "yesterday", "2026-11-21T10:00:00"])
 def test_a_run_without_times_says_which_parameter_to_give(policies: Path, tmp_path: Path, wrong: str | None) -> None:
     with pytest.raises(BadInputError, match=r"parameter since: found .* expected a time with zone like 2026"):
-        stages.observe_capture(policies, tmp_path, tmp_path / "capture", wrong, LATER)
+        observe_capture(policies, tmp_path, tmp_path / "capture", wrong, LATER)
 
 
-def test_brokers_out_of_reach_are_said_at_once(policies: Path, tmp_path: Path) -> None:
+def test_where_no_group_is_read_each_policy_keeps_its_reason_to_the_end_of_the_run(
+    policies: Path, tmp_path: Path
+) -> None:
+    """Two installations out of reach and a file that is no policy: the end of the run names all three."""
     (policies / "shop.yaml").write_text(POLICY.replace("9876", "1"), encoding="utf-8")
-    with pytest.raises(OutOfReachError, match=r"127\.0\.0\.1:1"):
-        stages.observe_live(policies, tmp_path / "data", 600.0)
-    assert not (tmp_path / "data").exists()
+    (policies / "bank.yaml").write_text(POLICY.replace("shop", "bank").replace("9876", "2"), encoding="utf-8")
+    (policies / "typo.yaml").write_text("kind: [", encoding="utf-8")
+    with pytest.raises(OutOfReachError, match=r"bank: .*127\.0\.0\.1:2.*; shop: .*127\.0\.0\.1:1"):
+        observe_live(policies, tmp_path / "tried-again", 600.0, can_retry=True)
+    assert not (tmp_path / "tried-again").exists()
+
+    run = observe_live(policies, tmp_path / "data", 600.0)
+    for failure in (None, "stage history: disk full"):
+        decided = results_of(run, failure)
+        assert [(line["policy"], line["to"]) for line in decided] == [("bank", None), ("shop", None)]
+        # What its status in a cluster says: the group's own reason, also where Spark failed.
+        assert ["127.0.0.1:2" in decided[0]["reason"], "127.0.0.1:1" in decided[1]["reason"]] == [True, True]
+        with pytest.raises(IncompleteError) as ended:
+            conclude_run(run, decided, {})
+        for name, reason in (("bank", "127.0.0.1:2"), ("shop", "127.0.0.1:1"), ("typo.yaml", "typo.yaml")):
+            assert re.search(rf"{name}: [^;]*{re.escape(reason)}", str(ended.value)), ended.value
+
+
+def test_results_of_an_earlier_try_are_not_those_of_a_run_whose_spark_failed(policies: Path, tmp_path: Path) -> None:
+    run = decided(policies, tmp_path, arriving=70)
+    planned(run)
+    keep_results(run.folder, [])
+    (line,) = results_of(run, "stage history: disk full: make room")
+    assert line["reason"] == "No decision for policy shop: stage history: disk full: make room."
+    assert not run.folder.policy("shop").plan.exists()
+    assert not run.folder.policy("shop").decision.exists()
 
 
 def test_a_plan_in_the_place_of_a_decision_is_refused(policies: Path, tmp_path: Path) -> None:
@@ -360,10 +448,10 @@ def test_a_plan_in_the_place_of_a_decision_is_refused(policies: Path, tmp_path: 
     planned(run)
     path = run.folder.policy("shop").plan
     with pytest.raises(DocumentError, match="found a plan, expected a decision"):
-        stages.read_decision(path)
+        read_decision(path)
 
 
-@pytest.mark.parametrize("name", ["snapshots", "outcomes", "results.json", "stages.json"])
+@pytest.mark.parametrize("name", ["snapshots", "outcomes", "results.json", "stages.json", "set-aside.json"])
 def test_a_policy_cannot_take_a_name_of_the_run_itself(tmp_path: Path, name: str) -> None:
     with pytest.raises(BadInputError, match="rename the policy"):
         RunFolder(tmp_path).policy(name)
@@ -384,11 +472,11 @@ def test_the_past_is_read_from_where_metrics_were_last_read_and_two_weeks_back_a
             "rocketmq", source.cluster, source.group, "prometheus/test", 60.0, 0.0, until, (), (point,), ()
         )
 
-    monkeypatch.setattr(stages, "read_past", read)
+    monkeypatch.setattr(metrics_past, "read_past", read)
     policy = parse_policy(POLICY, "p.yaml")
     times = [START + timedelta(minutes=minutes) for minutes in (0, 10, 20, 30, 60 * 24 * 20)]
     for until in times:
-        stages._land_pasts([policy], tmp_path, until)
+        land_pasts([policy], tmp_path, until)
     since = [timedelta(minutes=minutes) for minutes in (10, 20, 10)]
     assert asked == [timedelta(days=14), *since, timedelta(days=14)]
     landed = sorted((tmp_path / "metrics").rglob("*.json"))
@@ -405,21 +493,21 @@ def test_a_first_run_without_metrics_is_made_good_by_a_later_one(
         since.append(begin)
         raise OutOfReachError("prometheus is away")
 
-    monkeypatch.setattr(stages, "read_past", read)
+    monkeypatch.setattr(metrics_past, "read_past", read)
     policy = parse_policy(POLICY, "p.yaml")
-    stages._land_pasts([policy], tmp_path, START)
+    land_pasts([policy], tmp_path, START)
     pipeline.land_samples(tmp_path, watch(3))
-    stages._land_pasts([policy], tmp_path, START + timedelta(minutes=10))
+    land_pasts([policy], tmp_path, START + timedelta(minutes=10))
     assert since == [START - timedelta(days=14), START + timedelta(minutes=10) - timedelta(days=14)]
 
 
 @pytest.mark.parametrize("text", ["", "yesterday", "20261121T101500.000Z\n", "29991231T000000.000Z"])
 def test_a_mark_that_tells_no_time_before_now_is_not_gone_by(tmp_path: Path, text: str) -> None:
     policy = parse_policy(POLICY, "p.yaml")
-    mark = stages._mark(policy, tmp_path)
+    mark = metrics_read_mark(policy, tmp_path)
     mark.parent.mkdir(parents=True)
     mark.write_text(text)
-    assert stages._last_read(policy, tmp_path, START) == START - timedelta(days=14)
+    assert last_read(policy, tmp_path, START) == START - timedelta(days=14)
 
 
 WITH_METRICS = POLICY.replace("group: shop}", "group: shop, prometheus: {url: http://one:9090}}")
@@ -435,7 +523,7 @@ def failing(monkeypatch: pytest.MonkeyPatch, errors: dict[str, PlannerError]) ->
         asked.append(policy.spec.source.group)
         raise errors[server.url]
 
-    monkeypatch.setattr(stages, "read_past", fail)
+    monkeypatch.setattr(metrics_past, "read_past", fail)
     return asked
 
 
@@ -443,7 +531,7 @@ def test_a_metrics_server_that_fails_costs_no_run(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
 ) -> None:
     failing(monkeypatch, {"http://one:9090": OutOfReachError("prometheus is away")})
-    stages._land_pasts([parse_policy(WITH_METRICS, "p.yaml")], tmp_path, START)
+    land_pasts([parse_policy(WITH_METRICS, "p.yaml")], tmp_path, START)
     assert caplog.messages == ["past of group shop was not read: prometheus is away"]
     assert not (tmp_path / "metrics").exists()
 
@@ -458,7 +546,7 @@ def test_a_metrics_server_that_is_away_is_asked_once_and_the_others_are_still_as
     of_two = WITH_METRICS.replace("//one", "//two")
     texts = [WITH_METRICS.replace("shop", "a"), of_two.replace("shop", "b")]
     texts += [WITH_METRICS.replace("shop", "c"), of_two.replace("shop", "d")]
-    stages._land_pasts([parse_policy(text, "p.yaml") for text in texts], tmp_path, START)
+    land_pasts([parse_policy(text, "p.yaml") for text in texts], tmp_path, START)
     assert asked == ["a", "b", "d"]
     assert len(caplog.messages) == 3
 
@@ -476,6 +564,6 @@ def test_the_period_of_a_run_is_that_of_its_slowest_installation(
             pace.note(10.05 if policy.metadata.name == "far" else 0.2)
             yield policy, sample
 
-    monkeypatch.setattr(stages, "watch_installation", looks)
-    run = stages.observe_live(policies, tmp_path / "data", 60.0)
+    monkeypatch.setattr(observe, "watch_installation", looks)
+    run = observe_live(policies, tmp_path / "data", 60.0)
     assert 10.05 < 2 * run.sample_every_s < 2 * 10.05

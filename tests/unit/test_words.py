@@ -2,7 +2,7 @@
 
 import pytest
 
-from planner import words
+from planner.text import words
 
 
 @pytest.mark.parametrize(

@@ -1,11 +1,12 @@
 """Kafka's assignors, exactly as clients 3.7.2 and later and servers 4.0.2 and later compute them.
 
-``assign`` answers a request document. The planner's inner loops call the assignors themselves: ``equal_group`` or
+``assign`` answers a ``Request`` by names. The planner's inner loops call the assignors themselves: ``equal_group`` or
 ``mixed_group`` in, ``Outcome.owners`` out, one member number a partition.
 """
 
 from planner.allocation.kafka.assignment import ASSIGNORS, Answer, Assignor, assign, find_assignor
 from planner.allocation.kafka.group import Claims, Group, Outcome, Racks, Topics, equal_group, mixed_group
+from planner.allocation.kafka.request import Member, Request
 
 __all__ = [
     "ASSIGNORS",
@@ -13,8 +14,10 @@ __all__ = [
     "Assignor",
     "Claims",
     "Group",
+    "Member",
     "Outcome",
     "Racks",
+    "Request",
     "Topics",
     "assign",
     "equal_group",

@@ -9,7 +9,7 @@ from planner.allocation import fields
 from planner.allocation.kafka.chance import random_owners
 from planner.allocation.kafka.group import NOBODY, Group, Outcome
 from planner.allocation.kafka.ranges import range_owners, range_server
-from planner.allocation.kafka.request import NamedGroup, Request, named_group, read_request
+from planner.allocation.kafka.request import NamedGroup, Request, missing_claims, named_group
 from planner.allocation.kafka.roundrobin import roundrobin
 from planner.allocation.kafka.sticky import cooperative_final, cooperative_first, sticky
 from planner.allocation.kafka.uniform import uniform
@@ -48,22 +48,22 @@ class Answer(TypedDict):
     warnings: list[str]
 
 
-def assign(request: Mapping[str, Any]) -> Answer:
-    """Return the ownership for one request document of the contract.
+def assign(request: Request) -> Answer:
+    """Return the ownership.
 
-    Raises ``BadInputError``, one sentence naming field, value and expectation; ``UnknownNameError`` for a strategy that
-    is not known, with the known ones.
+    Raises ``BadInputError`` for a request that contradicts itself (``Request.check``) and options that the assignor
+    does not take, ``UnknownNameError`` for an assignor that is not known, with the known ones.
     """
-    checked = read_request(request)
-    assignor = find_assignor(checked.strategy, request.get("options") or {})
-    if not checked.members:
+    request.check()
+    assignor = find_assignor(request.strategy, request.options)
+    if not request.members:
         return Answer(assignments={}, deterministic=True, warnings=[])
-    named = named_group(checked)
+    named = named_group(request)
     outcome = assignor(named.group)
     return Answer(
         assignments=assignments_of(named, outcome),
-        deterministic=outcome.is_determined and not _is_partly_empty(checked),
-        warnings=[*outcome.warnings, *_remarks(checked)],
+        deterministic=outcome.is_determined and not _is_partly_empty(request),
+        warnings=[*missing_claims(request), *outcome.warnings, *_remarks(request)],
     )
 
 

@@ -1,7 +1,7 @@
-"""The Kafka request of ``planner allocate``, checked at the door and turned into a group of numbers."""
+"""What a Kafka assignor is asked, and the group of numbers that it works on."""
 
-from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
 from itertools import chain
 from typing import Any
 
@@ -12,6 +12,7 @@ from planner.allocation.kafka.group import NO_GENERATION, NO_RACK, Claims, Group
 from planner.allocation.kafka.java_hash import string_hashes, walk_order
 from planner.allocation.ordering import java_key, java_sorted
 from planner.errors import BadInputError
+from planner.text.words import some
 
 MOST_PARTITIONS = 2_000_000
 """Partitions of one request, all topics together; more are refused."""
@@ -19,35 +20,55 @@ MOST_PARTITIONS = 2_000_000
 MOST_MEMBERS = 200_000
 """Members of one request; more are refused."""
 
-LARGEST_GENERATION = 2**31 - 1
-
-_FIELDS = ("system", "strategy", "group", "partitions", "members", "options")
-_MEMBER_FIELDS = ("id", "instance_id", "rack", "topics", "owned", "generation")
 _SERVER_STRATEGIES = ("uniform", "range-server")
+_COUNTED = "the real assignor counts it as the member's own until the member gives it up, so owners may differ"
+_BEYOND_TOPIC = {
+    "sticky": _COUNTED,
+    "cooperative-sticky": _COUNTED,
+    "uniform": "the real assignor fails on it, and the group gets no new target until the claim is gone",
+}
+"""What assignors that go by claims do with a number that an existing topic does not have (clients and server 4.4.0)."""
 
 Claim = tuple[str, int]
 
 
 @dataclass(frozen=True, slots=True)
 class Member:
-    """One member as the request has it; ``generation`` is ``NO_GENERATION`` and ``rack`` empty where it has none."""
+    """One member; ``generation`` is ``NO_GENERATION`` and ``rack`` empty where it has none."""
 
     member_id: str
-    instance_id: str | None
-    rack: str
     topics: frozenset[str]
-    owned: tuple[Claim, ...]
-    generation: int
+    instance_id: str | None = None
+    rack: str = ""
+    owned: tuple[Claim, ...] = ()
+    generation: int = NO_GENERATION
 
 
 @dataclass(frozen=True, slots=True)
 class Request:
-    """A checked request: ``members`` in the document's order, ``racks`` by topic for the topics that name any."""
+    """What one assignor assigns to whom: ``partitions`` by topic, ``racks`` of their replicas by topic that names any.
+
+    ``members`` are in the order in which the coordinator knows them; ``options`` are the assignor's, as
+    ``find_assignor`` takes them.
+    """
 
     strategy: str
     partitions: Mapping[str, int]
     members: tuple[Member, ...]
-    racks: Mapping[str, tuple[frozenset[str], ...]]
+    racks: Mapping[str, tuple[frozenset[str], ...]] = field(default_factory=dict)
+    options: Mapping[str, Any] = field(default_factory=dict)
+
+    def check(self) -> None:
+        """Raise ``BadInputError`` for more partitions than fit, an id or a claim that comes twice, and racks that are
+        not one list for each partition."""
+        _check_counts(self.partitions)
+        _check_once([member.member_id for member in self.members], "id")
+        _check_once([member.instance_id for member in self.members], "instance_id")
+        for index, member in enumerate(self.members):
+            _check_claims(member.owned, f"members[{index}].owned")
+        if self.strategy in _SERVER_STRATEGIES:
+            _check_single_claims(self.members)
+        _check_racks(self.racks, self.partitions)
 
 
 @dataclass(frozen=True, slots=True)
@@ -59,124 +80,46 @@ class NamedGroup:
     member_ids: tuple[str, ...]
 
 
-def read_request(document: Mapping[str, Any]) -> Request:
-    """Return the checked request; raise ``BadInputError`` naming field, value and expectation."""
-    document = fields.mapping(document, "request")
-    fields.only_known(document, _FIELDS, "request")
-    if document.get("system", "kafka") != "kafka":
-        raise fields.refusal("system", document["system"], "kafka")
-    for name in ("strategy", "partitions", "members"):
-        if name not in document:
-            raise fields.missing(name, _EXPECTED[name])
-    strategy = fields.text(document["strategy"], "strategy", _EXPECTED["strategy"])
-    if not isinstance(document.get("group", ""), str):
-        raise fields.refusal("group", document["group"], "a text")
-    partitions = _partitions(document["partitions"])
-    members = _members(document["members"], partitions)
-    _check_once([member.member_id for member in members], "id")
-    _check_once([member.instance_id for member in members], "instance_id")
-    if strategy in _SERVER_STRATEGIES:
-        _check_single_claims(members)
-    options = document.get("options")
-    options = {} if options is None else fields.mapping(options, "options")
-    return Request(strategy, partitions, members, _racks(options.get("partition_racks"), partitions))
+def missing_claims(request: Request) -> list[str]:
+    """Return a sentence for each member that claims partitions which do not exist: deleted, or not created yet.
+
+    The answer leaves all of them aside, as assignors do with claims of topics that are gone
+    (``AbstractStickyAssignor#allSubscriptionsEqual``, 3.6 and later; compared with the classes of 4.4.0); a cooperative
+    member gives them up and joins once more. Where the real assignor goes by a number beyond an existing topic, the
+    sentence says what comes of it.
+    """
+    return [_missing_claim(request, member.member_id, claims) for member, claims in _missing(request) if claims]
 
 
-_EXPECTED = {
-    "strategy": "the name of an assignor",
-    "partitions": "an object from topic to its count of partitions",
-    "members": "a list of members",
-}
+def _missing(request: Request) -> Iterator[tuple[Member, list[Claim]]]:
+    for member in request.members:
+        yield member, sorted(claim for claim in member.owned if claim[1] >= request.partitions.get(claim[0], 0))
 
 
-def _partitions(value: object) -> dict[str, int]:
-    counts = {
-        fields.text(topic, "partitions", "topic names that are not empty"): fields.whole_number(
-            count, f"partitions[{topic!r}]", 0, MOST_PARTITIONS
-        )
-        for topic, count in fields.mapping(value, "partitions", _EXPECTED["partitions"]).items()
-    }
-    total = sum(counts.values())
+def _missing_claim(request: Request, name: str, claims: Sequence[Claim]) -> str:
+    listed = some(f"{topic}/{number}" for topic, number in claims)
+    sentence = f"{name} claims {listed}, which does not exist: left aside"
+    is_beyond = any(request.partitions.get(topic, 0) for topic, _ in claims)
+    real = _BEYOND_TOPIC.get(request.strategy) if is_beyond else None
+    return sentence if real is None else f"{sentence}; {real}"
+
+
+def _check_counts(partitions: Mapping[str, int]) -> None:
+    total = sum(partitions.values())
     if total > MOST_PARTITIONS:
         raise BadInputError(f"partitions: found {total} in all, expected at most {MOST_PARTITIONS}")
-    return counts
 
 
-def _members(value: object, partitions: Mapping[str, int]) -> tuple[Member, ...]:
-    items = fields.sequence(value, "members", _EXPECTED["members"])
-    if len(items) > MOST_MEMBERS:
-        raise BadInputError(f"members: found {len(items)}, expected at most {MOST_MEMBERS}")
-    return tuple(_member(item, f"members[{index}]", partitions) for index, item in enumerate(items))
-
-
-def _member(value: object, field: str, partitions: Mapping[str, int]) -> Member:
-    document = fields.mapping(value, field, 'an object such as {"id": "c0", "topics": ["t0"]}')
-    fields.only_known(document, _MEMBER_FIELDS, field)
-    for name, expected in (("id", "a text that is not empty"), ("topics", "a list of topic names")):
-        if name not in document:
-            raise fields.missing(f"{field}.{name}", expected)
-    instance_id = document.get("instance_id")
-    if instance_id is not None:
-        fields.text(instance_id, f"{field}.instance_id", "null or a text that is not empty")
-    topics = fields.sequence(document["topics"], f"{field}.topics", "a list of topic names")
-    for index, topic in enumerate(topics):
-        fields.text(topic, f"{field}.topics[{index}]")
-    return Member(
-        fields.text(document["id"], f"{field}.id"),
-        instance_id,
-        _rack(document.get("rack"), f"{field}.rack"),
-        frozenset(topics),
-        _claims(document.get("owned"), f"{field}.owned", partitions),
-        _generation(document.get("generation"), f"{field}.generation"),
-    )
-
-
-def _rack(value: object, field: str) -> str:
-    if value is None:
-        return ""
-    if not isinstance(value, str):
-        raise fields.refusal(field, value, "null or the name of a rack")
-    return value
-
-
-def _generation(value: object, field: str) -> int:
-    if value is None:
-        return NO_GENERATION
-    return fields.whole_number(value, field, NO_GENERATION, LARGEST_GENERATION)
-
-
-def _claims(value: object, field: str, partitions: Mapping[str, int]) -> tuple[Claim, ...]:
-    if value is None:
-        return ()
-    items = fields.sequence(value, field, _CLAIMS_EXPECTED)
-    claims = tuple(_claim(item, field, index, partitions) for index, item in enumerate(items))
-    if len(set(claims)) < len(claims):
-        first: dict[Claim, int] = {}
-        for index, claim in enumerate(claims):
-            if first.setdefault(claim, index) != index:
-                raise BadInputError(
-                    f"{field}[{index}]: found {fields.shown(list(claim))} again, which is {field}[{first[claim]}] "
-                    f"already, expected each partition once"
-                )
-    return claims
-
-
-_CLAIMS_EXPECTED = 'a list of partitions such as [["t0", 0]]'
-
-
-def _claim(item: object, field: str, index: int, partitions: Mapping[str, int]) -> Claim:
-    if not isinstance(item, list | tuple) or len(item) != 2:
-        raise fields.refusal(f"{field}[{index}]", item, 'a topic and a partition number such as ["t0", 0]')
-    topic, number = item
-    if not isinstance(topic, str) or not isinstance(number, int) or isinstance(number, bool):
-        raise fields.refusal(f"{field}[{index}]", item, 'a topic and a partition number such as ["t0", 0]')
-    count = partitions.get(topic, 0)
-    if not 0 <= number < count:
-        expected = (
-            f"one of the {count} partitions of {topic}" if count else f"a topic with partitions, {topic} has none"
-        )
-        raise fields.refusal(f"{field}[{index}]", item, expected)
-    return topic, number
+def _check_claims(claims: Sequence[Claim], place: str) -> None:
+    if len(set(claims)) == len(claims):
+        return
+    first: dict[Claim, int] = {}
+    for index, claim in enumerate(claims):
+        if first.setdefault(claim, index) != index:
+            raise BadInputError(
+                f"{place}[{index}]: found {fields.shown(list(claim))} again, which is {place}[{first[claim]}] "
+                f"already, expected each partition once"
+            )
 
 
 def _check_once(names: Sequence[str | None], name: str) -> None:
@@ -201,26 +144,13 @@ def _check_single_claims(members: Sequence[Member]) -> None:
                 )
 
 
-def _racks(value: object, partitions: Mapping[str, int]) -> dict[str, tuple[frozenset[str], ...]]:
-    if value is None:
-        return {}
-    field, expected = "options.partition_racks", "an object from topic to one list of racks for each partition"
-    by_topic: dict[str, tuple[frozenset[str], ...]] = {}
-    for topic, given in fields.mapping(value, field, expected).items():
-        location = f"{field}[{topic!r}]"
-        lists = fields.sequence(given, location, "one list of racks for each partition")
-        count = partitions.get(topic, 0)
-        if len(lists) != count:
+def _check_racks(racks: Mapping[str, Sequence[object]], partitions: Mapping[str, int]) -> None:
+    for topic, lists in racks.items():
+        if len(lists) != partitions.get(topic, 0):
             raise BadInputError(
-                f"{location}: found {len(lists)} lists of racks, expected {count}, one for each partition"
+                f"options.partition_racks[{topic!r}]: found {len(lists)} lists of racks, expected "
+                f"{partitions.get(topic, 0)}, one for each partition"
             )
-        by_topic[topic] = tuple(_replica_racks(racks, f"{location}[{index}]") for index, racks in enumerate(lists))
-    return by_topic
-
-
-def _replica_racks(value: object, field: str) -> frozenset[str]:
-    racks = fields.sequence(value, field, "a list of rack names")
-    return frozenset(_rack(rack, f"{field}[{index}]") for index, rack in enumerate(racks)) - {""}
 
 
 def named_group(request: Request) -> NamedGroup:
@@ -274,12 +204,13 @@ def _ring(members: Sequence[Member]) -> IntArray:
 
 def _numbered_claims(members: Sequence[Member], names: Sequence[str], topics: Topics) -> Claims:
     starts = dict(zip(names, topics.starts.tolist(), strict=False))
+    sizes = dict(zip(names, topics.sizes, strict=True))
     holders: list[int] = []
     partitions: list[int] = []
     foreign: set[int] = set()
     for number, member in enumerate(members):
         for topic, partition in member.owned:
-            if topic in starts:
+            if topic in starts and partition < sizes[topic]:
                 holders.append(number)
                 partitions.append(starts[topic] + partition)
             else:

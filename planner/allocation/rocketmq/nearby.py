@@ -9,6 +9,7 @@ from numpy.typing import NDArray
 from planner.allocation.ordering import java_sorted
 from planner.allocation.strategy import NOBODY, Holdings, Owners, Strategy, nobody
 from planner.errors import BadInputError
+from planner.model.machine_rooms import room_of
 from planner.model.queues import MessageQueue
 
 
@@ -18,7 +19,8 @@ class MachineRoomNearby:
 
     A room's queues go to the clients of that room. A room with queues and no client is shared by **all**
     clients, rooms in name order. Rooms that have a client are never shared, so one client in a room with many
-    queues owns them all. ``broker_rooms`` and ``client_rooms`` are the user's ``MachineRoomResolver``.
+    queues owns them all. ``broker_rooms`` and ``client_rooms`` are the user's ``MachineRoomResolver``; ``*`` in
+    a name stands for anything (``10.1.*``, ``*@near-*``), and of several that fit the longest counts.
     """
 
     inner: Strategy
@@ -70,7 +72,7 @@ class MachineRoomNearby:
 
 
 def _room(rooms: Mapping[str, str], name: str, kind: str) -> str:
-    room = rooms.get(name)
+    room = room_of(rooms, name)
     if not room:
         raise BadInputError(
             f"MACHINE_ROOM_NEARBY has no room for {kind} {name!r}: the client's class refuses the whole topic then, "

@@ -13,10 +13,18 @@ from planner.execution.effects import SetOffsets
 from planner.execution.plan_targets import offsets_group
 from planner.execution.ports import ConflictError
 from planner.model.queues import Queue
-from planner.rollout.steps import CloneOffsets
+from planner.rollout.steps import CloneOffsets, ResetOffsets
 
 Offsets = Mapping[Queue, int]
 """The next offset that a group consumes, by queue: those that it has committed on."""
+
+
+@dataclass(frozen=True, slots=True)
+class KeptOffsets:
+    """The offset of a queue's earliest message, and the one that its next message will get."""
+
+    earliest: int
+    latest: int
 
 
 class GroupOffsets(Protocol):
@@ -30,6 +38,9 @@ class GroupOffsets(Protocol):
 
     def since(self, group: str, time: datetime) -> Offsets:
         """Return the offset of the first message at or after a time, on every queue of the group's topics."""
+
+    def kept(self, group: str) -> Mapping[Queue, KeptOffsets]:
+        """Return which messages the brokers keep, on every queue of the group's topics."""
 
     def clone(self, origin: str, group: str) -> None:
         """Give ``group`` what ``origin`` has committed. Raises ``ConflictError`` where ``group`` has members."""
@@ -56,11 +67,13 @@ class OffsetActions:
 
     ``_cloned`` is what the last clone of a plan gave, by the plan's key. A group that goes on consuming is ahead of
     its clone at once, so nothing else shows that the clone is in: an executor that does not remember makes it anew,
-    which does no harm to a group without members.
+    which does no harm to a group without members. ``_skipped`` is what a plan's reset to the latest offsets gave, for
+    the same reason: producers go on. It is kept by step, as a plan may have several.
     """
 
     installation: Installation
     _cloned: dict[str, Offsets] = field(default_factory=dict)
+    _skipped: dict[tuple[str, ResetOffsets], Offsets] = field(default_factory=dict)
 
     def state(self, policy: ConsumerScalingPolicy, effect: SetOffsets) -> OffsetsState:
         """Return how the offsets are, read from the brokers.
@@ -80,7 +93,13 @@ class OffsetActions:
                 offsets.clone(effect.origin, group)
                 self._remember(offsets, effect, group)
             else:
-                offsets.commit(group, self._expected_offsets(offsets, effect))
+                self._reset(offsets, effect, effect.step)
+
+    def _reset(self, offsets: GroupOffsets, effect: SetOffsets, step: ResetOffsets) -> None:
+        expected = self._expected_offsets(offsets, effect)
+        offsets.commit(step.group, expected)
+        if step.to_end == "latest":
+            self._skipped[effect.plan, step] = expected
 
     def _remember(self, offsets: GroupOffsets, effect: SetOffsets, group: str) -> None:
         cloned, origin = offsets.committed(group), offsets.committed(effect.origin)
@@ -95,12 +114,34 @@ class OffsetActions:
             # A broker that was away during the clone has queues of the origin that it did not give.
             expected: Offsets = {**offsets.committed(effect.origin), **self._cloned.get(effect.plan, {})}
             what = f"group {effect.origin} has no committed offset that group {step.to_group} could begin at"
+        elif (effect.plan, step) in self._skipped:
+            return self._skipped[effect.plan, step]
         else:
-            expected = offsets.since(step.group, step.to_time)
-            what = f"group {step.group} has committed on no topic, and its policy names none"
+            expected = _point(offsets, step)
+            what = f"group {step.group} has committed on no topic{step.where}, and its policy names none"
         if not expected:
             raise BadInputError(f"{what}: name the topics in spec.source.topics, or leave the step out")
         return expected
+
+
+def _point(offsets: GroupOffsets, step: ResetOffsets) -> Offsets:
+    """Return the offsets that the step asks for. Raises ``BadInputError`` for one of which no message is kept."""
+    if step.to_time is not None:
+        at_time = offsets.since(step.group, step.to_time)
+        return {queue: offset for queue, offset in at_time.items() if step.selects(queue)}
+    kept = {queue: bounds for queue, bounds in offsets.kept(step.group).items() if step.selects(queue)}
+    if step.to_offset is None:
+        return {
+            queue: bounds.earliest if step.to_end == "earliest" else bounds.latest for queue, bounds in kept.items()
+        }
+    for queue, bounds in kept.items():
+        if not bounds.earliest <= step.to_offset <= bounds.latest:
+            raise BadInputError(
+                f"queue {queue} keeps offsets {bounds.earliest} to {bounds.latest}, the plan asks for "
+                f"{step.to_offset}, for which a consumer would take the earliest or latest, as it is set up: plan "
+                "again with one of these"
+            )
+    return dict.fromkeys(kept, step.to_offset)
 
 
 def _fingerprint(offsets: Offsets) -> str:

@@ -1,6 +1,6 @@
 """A Kafka group's offsets, through ``confluent-kafka``. The group's coordinator refuses while it has members."""
 
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from datetime import datetime
 from typing import Any, Final
@@ -8,11 +8,11 @@ from typing import Any, Final
 from confluent_kafka import ConsumerGroupTopicPartitions
 from confluent_kafka import TopicPartition as TheirPartition
 
-from planner.deployments.offsets.actions import Offsets
+from planner.deployments.offsets.actions import KeptOffsets, Offsets
 from planner.documents.source import KafkaSource
 from planner.errors import OutOfReachError, PlannerError
 from planner.execution.ports import ConflictError, DeniedError
-from planner.model.queues import TopicPartition
+from planner.model.queues import Queue, TopicPartition, topic_partitions
 from planner.sources.kafka import KafkaAdmin, KafkaSettings
 from planner.sources.kafka.errors import AnswerError
 from planner.sources.kafka.library import Library
@@ -42,11 +42,16 @@ class KafkaOffsets:
 
     def since(self, group: str, time: datetime) -> Offsets:
         """Return where the first record at or after a time lies, the partition's end where there is none."""
-        topics = (
-            self._topics if self._topics is not None else {partition.topic for partition in self._partitions(group)}
-        )
-        partitions = [route.partition for routes in self._admin.topics(topics).values() for route in _unwrap(routes)]
-        return {partition: _unwrap(offset) for partition, offset in self._admin.offsets_at(partitions, time).items()}
+        at_time = self._admin.offsets_at(self._all_partitions(group), time)
+        return {partition: _unwrap(offset) for partition, offset in at_time.items()}
+
+    def kept(self, group: str) -> Mapping[Queue, KeptOffsets]:
+        """Return each partition's log start offset and its end."""
+        partitions = self._all_partitions(group)
+        earliest, latest = self._admin.first_offsets(partitions), self._admin.end_offsets(partitions)
+        return {
+            partition: KeptOffsets(_unwrap(earliest[partition]), _unwrap(latest[partition])) for partition in partitions
+        }
 
     def clone(self, origin: str, group: str) -> None:
         """Give ``group`` the commits of ``origin``."""
@@ -67,8 +72,15 @@ class KafkaOffsets:
                     ),
                 )
 
+    def _all_partitions(self, group: str) -> list[TopicPartition]:
+        """Return all partitions of the policy's topics, else of those that the group has committed on."""
+        topics = (
+            self._topics if self._topics is not None else {partition.topic for partition in self._partitions(group)}
+        )
+        return [route.partition for routes in self._admin.topics(topics).values() for route in _unwrap(routes)]
+
     def _partitions(self, group: str) -> Iterable[TopicPartition]:
-        return (partition for partition in self.committed(group) if isinstance(partition, TopicPartition))
+        return topic_partitions(self.committed(group))
 
 
 def _check_written(group: str, answer: Any) -> Any:

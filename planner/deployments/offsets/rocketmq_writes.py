@@ -39,6 +39,11 @@ class OffsetWrite:
         if not isinstance(self.code, WriteCode):
             raise TypeError(f"request code {self.code!r} is not on the allow-list of requests that set offsets")
 
+    @property
+    def topic(self) -> str:
+        """The topic whose offsets it sets."""
+        return self.fields["topic"]
+
     def __str__(self) -> str:
         text = ", ".join(f"{name} {value}" for name, value in self.fields.items())
         return f"{self.code.name} ({self.code.value}) for {text}"

@@ -1,16 +1,12 @@
-"""What requests of every system share: figures that must be finite, trials, seed, versions."""
+"""What requests of every system share: figures that must be finite, and versions."""
 
 import re
-from collections.abc import Mapping
 from dataclasses import dataclass
-from typing import Any
 
 from planner.allocation import fields
 from planner.errors import BadInputError
 
-MOST_TRIALS = 10_000
 DEFAULT_TRIALS = 200
-LARGEST_SEED = 2**63 - 1
 MOST_SECONDS = 86_400.0
 MOST_RATE = 1e7
 _VERSION = re.compile(r"(\d+)\.(\d+)(?:\.(\d+))?")
@@ -24,28 +20,6 @@ def number(value: object, field: str, least: float, most: float) -> float:
     if isinstance(value, bool) or not isinstance(value, int | float) or not least <= value <= most:
         raise fields.refusal(field, value, f"a number from {least:g} to {most:g}")
     return float(value)
-
-
-def seconds(document: Mapping[str, Any], name: str, field: str, default: float | None = None) -> float:
-    """Return the seconds of a field, at most a day; ``default`` where it is absent, else it must be there."""
-    if name not in document:
-        if default is None:
-            raise fields.missing(f"{field}.{name}", f"seconds from 0 to {MOST_SECONDS:g}")
-        return default
-    return number(document[name], f"{field}.{name}", 0, MOST_SECONDS)
-
-
-def require_fields(document: Mapping[str, Any], field: str, expected: Mapping[str, str]) -> None:
-    """Refuse a document that lacks one of these names; the values say what each should be."""
-    for name, description in expected.items():
-        if name not in document:
-            raise fields.missing(f"{field}.{name}" if field else name, description)
-
-
-def trials_and_seed(document: Mapping[str, Any]) -> tuple[int, int]:
-    """Return how many trials to run, 200 by default, and the seed, 1 by default."""
-    trials = fields.whole_number(document.get("trials", DEFAULT_TRIALS), "trials", 1, MOST_TRIALS)
-    return trials, fields.whole_number(document.get("seed", 1), "seed", 0, LARGEST_SEED)
 
 
 @dataclass(frozen=True, slots=True, order=True)

@@ -5,24 +5,9 @@ surge, stops old ones as long as more are available than replicas less unavailab
 become available. A pod that is stopping counts no more, so that for its grace period there may be more processes.
 """
 
-import re
-from collections.abc import Mapping
 from dataclasses import dataclass
-from typing import Any
 
-from planner.allocation import fields
 from planner.errors import BadInputError
-from planner.forecast.common.request_fields import seconds
-
-ROLLING_FIELDS = ("max_surge", "max_unavailable", "start_s", "ready_s", "min_ready_s", "grace_s")
-"""What a change of kind ``rolling_update`` may carry, besides the ids of new pods."""
-
-DEFAULT_SHARE = "25%"
-DEFAULT_GRACE_S = 30.0
-MOST_PODS = 10_000
-MOST_PERCENT = 1_000
-_PERCENT = re.compile(r"(\d{1,4})%")
-_SHARE = f'a whole number from 0 to {MOST_PODS}, or a share from "0%" to "{MOST_PERCENT}%"'
 
 
 @dataclass(frozen=True, slots=True)
@@ -90,43 +75,17 @@ class Rolling:
         return tuple(step.at_s for step in self.steps for _ in range(step.stops))
 
 
-def read_rolling(document: Mapping[str, Any], replicas: int) -> Rolling:
-    """Return the rolling update that a change describes, for a group of so many pods, one client each.
+def roll(
+    replicas: int, surge: int, unavailable: int, *, start_s: float, ready_s: float, min_ready_s: float, grace_s: float
+) -> Rolling:
+    """Return the rolling update of so many pods; where both bounds come to none one pod may be unavailable.
 
-    Shares are rounded as ``ResolveFenceposts`` does: surge up, unavailable down, and one pod where both come to none.
-    Raise ``BadInputError`` for what the API server refuses, too.
+    That is how ``ResolveFenceposts`` has it. Raises ``BadInputError`` for a pod that is ready before its client starts.
     """
-    ready_s = seconds(document, "ready_s", "change")
-    start_s = seconds(document, "start_s", "change", 0.0)
     if start_s > ready_s:
         raise BadInputError(
             f"change.start_s: found {start_s:g}, expected at most ready_s ({ready_s:g}): "
             "a pod is ready when its client has started"
         )
-    given = {name: document.get(name, DEFAULT_SHARE) for name in ("max_surge", "max_unavailable")}
-    surge = _pods(given["max_surge"], "change.max_surge", replicas, up=True)
-    unavailable = min(_pods(given["max_unavailable"], "change.max_unavailable", replicas, up=False), replicas)
-    if all(value in (0, "0%") for value in given.values()):
-        raise BadInputError("change.max_unavailable: found 0 beside a max_surge of 0, expected at least one of them")
-    return Rolling(
-        replicas,
-        surge,
-        unavailable if surge or unavailable else 1,
-        start_s,
-        ready_s,
-        seconds(document, "min_ready_s", "change", 0.0),
-        seconds(document, "grace_s", "change", DEFAULT_GRACE_S),
-    )
-
-
-def _pods(value: object, field: str, replicas: int, *, up: bool) -> int:
-    """Return a number of pods, or a share of all of them, rounded up or down."""
-    if not isinstance(value, str):
-        if isinstance(value, bool) or not isinstance(value, int) or not 0 <= value <= MOST_PODS:
-            raise fields.refusal(field, value, _SHARE)
-        return value
-    percent = _PERCENT.fullmatch(value)
-    if percent is None or int(percent[1]) > (MOST_PERCENT if up else 100):
-        raise fields.refusal(field, value, _SHARE if up else 'a number of pods, or a share from "0%" to "100%"')
-    whole, rest = divmod(int(percent[1]) * replicas, 100)
-    return whole + (1 if up and rest else 0)
+    unavailable = min(unavailable, replicas)
+    return Rolling(replicas, surge, unavailable if surge or unavailable else 1, start_s, ready_s, min_ready_s, grace_s)

@@ -25,6 +25,8 @@ class Stage(IntEnum):
     FIRST_REBALANCES = 13
     COMMITS = 14
     RETRIES = 15
+    INFLOW = 16
+    HEARTBEATS = 17
 
 
 @dataclass(frozen=True, slots=True)

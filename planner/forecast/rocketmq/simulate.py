@@ -17,7 +17,8 @@ from planner.forecast.rocketmq.handover.pop import (
 )
 from planner.forecast.rocketmq.handover.queue_locks import apply_queue_locks
 from planner.forecast.rocketmq.handover.tenures import Tenures, queue_tenures
-from planner.forecast.rocketmq.membership.consume_rates import find_rates
+from planner.forecast.rocketmq.membership.consume_rates import find_rates, has_backlog
+from planner.forecast.rocketmq.membership.inflow import Inflow, find_inflow
 from planner.forecast.rocketmq.membership.membership_timeline import MembershipTimeline, find_membership
 from planner.forecast.rocketmq.membership.membership_views import topic_views
 from planner.forecast.rocketmq.membership.ownership import (
@@ -36,7 +37,7 @@ from planner.forecast.rocketmq.timing import Calibration
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Simulation:
-    """Every trial of one scenario, stage by stage; ``redelivery`` for POP only."""
+    """Every trial of one scenario, stage by stage; ``redelivery`` for POP only, ``inflow`` where it changes."""
 
     names: Names
     owners: Owners
@@ -46,6 +47,7 @@ class Simulation:
     deliveries: Deliveries
     observed: Observed
     redelivery: Redelivery | None = None
+    inflow: Inflow | None = None
 
 
 def simulate(scenario: Scenario, calibration: Calibration) -> Simulation:
@@ -93,9 +95,14 @@ def simulate(scenario: Scenario, calibration: Calibration) -> Simulation:
         )
         observed = observe_shared(scenario, owners, tenures, starts, deliveries, after)
         return Simulation(names, owners, membership, tenures, starts, deliveries, observed, redelivery)
+    waits = has_backlog(scenario, rates.service_s)
+    inflow = find_inflow(scenario, rates.owners, rates.per_process, waits, streams.of(Stage.INFLOW))
     commits = None
     if scenario.request.polls:
         commits = find_commits(scenario, membership.times, tenures, rates, streams.of(Stage.COMMITS))
-    deliveries = find_deliveries(scenario, membership.times, tenures, starts, rates, calibration, random, commits)
-    observed = observe(scenario, owners, tenures, starts, deliveries, rates, calibration, streams.of(Stage.OUTCOME))
-    return Simulation(names, owners, membership, tenures, starts, deliveries, observed)
+    deliveries = find_deliveries(
+        scenario, membership.times, tenures, starts, rates, calibration, random, commits, inflow
+    )
+    random = streams.of(Stage.OUTCOME)
+    observed = observe(scenario, owners, tenures, starts, deliveries, rates, calibration, random, inflow)
+    return Simulation(names, owners, membership, tenures, starts, deliveries, observed, inflow=inflow)

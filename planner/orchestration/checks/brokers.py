@@ -8,12 +8,12 @@ from typing import Final
 from planner.documents.policy import ConsumerScalingPolicy
 from planner.documents.source import KafkaSource
 from planner.errors import PlannerError
-from planner.fleet import policy_location, read_fleet
 from planner.isolation import attempt
 from planner.model.samples import GroupSample
 from planner.orchestration.checks.result import CheckSettings
+from planner.policies.fleet import policy_location, read_fleet
 from planner.sources.live import open_group
-from planner.words import counted
+from planner.text.words import counted
 
 AT_ONCE: Final = 8
 

@@ -5,7 +5,7 @@ from typing import Final
 
 from planner.orchestration.checks.airflow_process import ask_airflow
 from planner.orchestration.checks.result import CheckSettings
-from planner.words import counted
+from planner.text.words import counted
 
 DAG_ID: Final = "consumer_planner"
 LOADED_WITHIN_S: Final = 300.0

@@ -1,9 +1,10 @@
-"""The process that imports Airflow: ``… -m planner.orchestration.checks.inside ANSWER load-dags|spark``.
+"""The process that imports Airflow: ``… -m planner.orchestration.checks.inside ANSWER installation|load-dags|spark``.
 
 What it finds out goes as JSON into the file ANSWER; whatever Airflow and Spark print stays on its output.
 """
 
 import json
+import os
 import re
 import sys
 from pathlib import Path
@@ -99,7 +100,30 @@ def _reason(text: str) -> str:
     return sentences[-1].strip() if sentences else _last_line(text)
 
 
-QUESTIONS: Final = {"load-dags": load_dags, "spark": submit_spark}
+def describe_installation() -> dict[str, Any]:
+    """Return which auth manager is configured, its users where Airflow's settings name them, and the pool's slots."""
+    from airflow.configuration import conf  # noqa: PLC0415
+
+    users = conf.getlist("core", "simple_auth_manager_users", fallback=[])
+    return {
+        "auth_manager": conf.get("core", "auth_manager"),
+        "all_admins": conf.getboolean("core", "simple_auth_manager_all_admins", fallback=False),
+        "users": [user.partition(":")[0] for user in users],
+        "pool": _pool(os.environ.get("CONSUMER_PLANNER_POOL", "default_pool")),
+    }
+
+
+def _pool(name: str) -> dict[str, Any]:
+    from airflow.models.pool import Pool  # noqa: PLC0415  no public interface of a task's names pools
+
+    try:
+        pool = Pool.get_pool(name)
+    except Exception as error:
+        return {"problem": _last_line(str(error))}
+    return {"slots": None if pool is None else pool.slots}
+
+
+QUESTIONS: Final = {"installation": describe_installation, "load-dags": load_dags, "spark": submit_spark}
 
 
 def main() -> None:

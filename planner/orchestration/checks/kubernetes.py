@@ -5,12 +5,13 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from planner.errors import MissingExtraError, PlannerError
-from planner.fleet import ClusterNamespace, policy_location, read_fleet
 from planner.orchestration.checks.result import CheckSettings
-from planner.words import some
+from planner.policies.fleet import ClusterNamespace, policy_location, read_fleet
+from planner.text.words import some
 
 if TYPE_CHECKING:
     from planner.deployments.rights import Right
+    from planner.documents.policy import ConsumerScalingPolicy
 
 Login = tuple[Path | str | None, str | None]
 """A kubeconfig, or a connection of Airflow that has one, and one of its contexts."""
@@ -30,11 +31,11 @@ def check_kubernetes(settings: CheckSettings) -> Iterator[tuple[bool, str]]:
 
         what = "decide on its policies"
         yield _rights((location.kubeconfig, None), location.name, DECIDING, what, "k8s/rbac/scheduler.yaml")
-    reading: dict[tuple[Login, str], list[str]] = {}
+    reading: dict[tuple[Login, str], list[ConsumerScalingPolicy]] = {}
     for policy in policies:
         if (spec := policy.spec.kubernetes) is not None:
             login = (spec.kubeconfig_file, spec.context)
-            reading.setdefault((login, policy.metadata.namespace), []).append(policy.metadata.name)
+            reading.setdefault((login, policy.metadata.namespace), []).append(policy)
     if not reading and settings.kubeconfig is None:
         yield True, "no policy has spec.kubernetes and no kubeconfig for plans is named: no account is needed"
         return
@@ -42,26 +43,38 @@ def check_kubernetes(settings: CheckSettings) -> Iterator[tuple[bool, str]]:
 
 
 def _answers(
-    reading: Mapping[tuple[Login, str], list[str]], kubeconfig: Path | None, namespaces: Iterable[str]
+    policies: Mapping[tuple[Login, str], list["ConsumerScalingPolicy"]],
+    kubeconfig: Path | None,
+    namespaces: Iterable[str],
 ) -> Iterator[tuple[bool, str]]:
     try:
-        from planner.deployments.rights import HANDING_OVER, READING  # noqa: PLC0415  needs the kubernetes extra
+        from planner.deployments.rights import HANDING_OVER, reading  # noqa: PLC0415  needs the kubernetes extra
     except ImportError as error:
         raise MissingExtraError("reading Deployments", "kubernetes") from error
-    for (login, namespace), names in reading.items():
-        yield _rights(login, namespace, READING, f"read the Deployments of {some(names)}", "k8s/rbac/reader-role.yaml")
+    for (login, namespace), read_by in policies.items():
+        kinds = sorted({(policy.spec.target_api_version, policy.spec.target_kind) for policy in read_by})
+        rights = reading(kinds)
+        what = f"read the targets of {some([policy.metadata.name for policy in read_by])}"
+        yield _rights(login, namespace, rights, what, "k8s/rbac/reader-role.yaml", kinds)
     if kubeconfig is not None:
         for namespace in namespaces:
             yield _rights((kubeconfig, None), namespace, HANDING_OVER, "hand plans over", "docs/apply.md")
 
 
-def _rights(login: Login, namespace: str, rights: "Iterable[Right]", what: str, where: str) -> tuple[bool, str]:
+def _rights(
+    login: Login,
+    namespace: str,
+    rights: "Iterable[Right]",
+    what: str,
+    where: str,
+    kinds: Iterable[tuple[str, str]] = (),
+) -> tuple[bool, str]:
     from planner.deployments.api import RolloutApi  # noqa: PLC0415
-    from planner.deployments.rights import describe_rights, lacking  # noqa: PLC0415
+    from planner.deployments.rights import describe_rights, lacking, reading_scale  # noqa: PLC0415
 
     try:
         with RolloutApi.connect(*login) as api:
-            missing = lacking(api, namespace, rights)
+            missing = lacking(api, namespace, (*rights, *reading_scale(kinds, api)))
             server = api.server
     except PlannerError as error:
         return False, f"namespace {namespace}, to {what}: {error}"

@@ -13,7 +13,8 @@ if TYPE_CHECKING:
 DISTRIBUTION: Final = "consumer-planner"
 AIRFLOW: Final = "apache-airflow"
 EXTRAS: Final = ("airflow", "spark")
-INSTALL: Final = f"pip install '{DISTRIBUTION}[airflow,spark,kafka,kubernetes,report]'"
+INSTALL: Final = "pip install 'WHEEL[airflow,spark,kafka,kubernetes,report]' (docs/install-airflow.md makes the wheel)"
+"""No package index has the planner."""
 
 
 def check_airflow(_: CheckSettings) -> Iterator[tuple[bool, str]]:

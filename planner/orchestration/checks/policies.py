@@ -2,8 +2,9 @@
 
 from collections.abc import Iterator
 
-from planner.fleet import policy_location, read_fleet
 from planner.orchestration.checks.result import CheckSettings
+from planner.policies.fleet import policy_location, read_fleet
+from planner.text.words import and_list
 
 
 def check_policies(settings: CheckSettings) -> Iterator[tuple[bool, str]]:
@@ -18,8 +19,8 @@ def check_policies(settings: CheckSettings) -> Iterator[tuple[bool, str]]:
         yield (
             True,
             (
-                f"policy {policy.metadata.name} is read: {source.system} group {source.group}, Deployment "
-                f"{policy.metadata.namespace}/{spec.scale_target_ref.name}, {spec.min_replicas} to {spec.max_replicas}"
+                f"policy {policy.metadata.name} is read: {source.system} group {source.group}, {spec.target_kind} "
+                f"{policy.metadata.namespace}/{and_list(spec.target_names)}, {spec.min_replicas} to {spec.max_replicas}"
             ),
         )
     for sentence in fleet.refused.values():

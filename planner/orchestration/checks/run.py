@@ -9,6 +9,7 @@ from typing import Final
 from planner.errors import PlannerError
 from planner.orchestration.checks.brokers import check_brokers
 from planner.orchestration.checks.dags import check_dags
+from planner.orchestration.checks.installation import check_approvers, check_pool
 from planner.orchestration.checks.java import check_java_result
 from planner.orchestration.checks.kubernetes import check_kubernetes
 from planner.orchestration.checks.packages import check_airflow, check_packages
@@ -31,6 +32,8 @@ CHECKS: Final[Mapping[str, Check]] = {
     "spark": check_spark,
     "storage": check_storage,
     "policies": check_policies,
+    "approvers": check_approvers,
+    "pool": check_pool,
     "brokers": check_brokers,
     "kubernetes": check_kubernetes,
 }

@@ -1,5 +1,6 @@
 """The data folder: a file is really written, read back and removed, where samples go and where plans go."""
 
+import os
 import shutil
 from collections.abc import Iterator
 from contextlib import contextmanager, suppress
@@ -10,7 +11,8 @@ from uuid import uuid4
 from planner.errors import PlannerError, StorageError
 from planner.orchestration.checks.result import CheckSettings
 from planner.storage.files import write_atomically
-from planner.storage.layout import local_folder, runs_folder
+from planner.storage.layout import history_folder, local_folder, runs_folder
+from planner.text.printable import without_passwords
 
 LEAST_FREE: Final = 1 << 30
 """Bytes. A day of one group's samples takes some megabytes; a full disk ends every run."""
@@ -28,6 +30,29 @@ def check_storage(settings: CheckSettings) -> Iterator[tuple[bool, str]]:
             yield False, f"{what} {folder} cannot be used: {error}"
         else:
             yield _free_space(what, folder, free)
+    yield _history(data)
+
+
+def _history(data: Path) -> tuple[bool, str]:
+    """Say where Spark keeps the lag history, and try the folder where it is one of this machine."""
+    location = os.environ.get("CONSUMER_PLANNER_HISTORY", "")
+    if not location:
+        return True, f"the lag history lies in {history_folder(data)}"
+    scheme, _, rest = location.partition("://")
+    if rest and scheme != "file":
+        return True, (
+            f"the lag history is at {without_passwords(location)}: Spark reads and writes it by Hadoop's file system "
+            f"for {scheme}://, which needs its package and account on driver and executors; not tried here"
+        )
+    folder = Path(rest if rest else location)
+    if not folder.is_absolute():
+        return False, f"CONSUMER_PLANNER_HISTORY is {location!r}, expected an absolute path or a URI: name one"
+    try:
+        with _present(folder):
+            _write_and_read(folder)
+    except PlannerError as error:
+        return False, f"lag history {folder} cannot be used: {error}"
+    return True, f"lag history {folder}: a file was written and read back; executors elsewhere need the same mount"
 
 
 def _write_and_read(folder: Path) -> None:

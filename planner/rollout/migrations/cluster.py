@@ -51,14 +51,14 @@ def cluster(context: MigrationContext, to: str, change: TemplateChange, green: s
         ),
         why=(_why(context, to),),
         moved=all_owned(context),
-        unknowns=(f"what the group does in cluster {to}: the plan looks at cluster {snapshot.cluster} only",),
+        unknowns=(f"what the group does in cluster {to}: the plan reads cluster {snapshot.cluster} only",),
     )
 
 
 def _side_by_side(context: MigrationContext, to: str, green: str) -> tuple[Step, ...]:
     group = context.snapshot.group
     question = (
-        f"Do the consumers of {green} own every queue of group {group} in cluster {to}, as planner doctor tells with a "
+        f"Do the consumers of {green} own every queue of group {group} in cluster {to}, as planner doctor says with a "
         f"policy for that cluster, and do all producers write to cluster {to} only?"
     )
     return (*_start_steps(context, green), PauseForPerson(question, ASK_LIMIT_S), *_drain_steps(context))

@@ -4,13 +4,12 @@ from collections.abc import Iterator, Sequence
 from dataclasses import replace
 
 from planner.errors import BadInputError, UnknownNameError
-from planner.forecast.trials import Document
-from planner.model.queues import MessageQueue, Queue, TopicPartition
+from planner.model.queues import Queue
 from planner.model.snapshot import GroupSnapshot, QueueState
-from planner.rollout.build import cost_of, costs_together
 from planner.rollout.migrations.machine_rooms import await_settled
 from planner.rollout.migrations.migration import Migration, MigrationContext, forecast_change
 from planner.rollout.plan import Cost
+from planner.rollout.plan_forecast import cost_of, costs_together
 from planner.rollout.refusals import Refusal, refused
 from planner.rollout.steps import (
     AwaitReady,
@@ -21,9 +20,10 @@ from planner.rollout.steps import (
     Step,
 )
 from planner.simulation.candidates import simulate_candidate
+from planner.simulation.group_model import group_model
 from planner.simulation.outcome import CandidateOutcome
 from planner.simulation.transition import with_transition
-from planner.words import queue_nouns, queues
+from planner.text.words import queue_nouns, queues
 
 KIND = "expand"
 ASK_LIMIT_S = 3_600
@@ -69,16 +69,9 @@ def _steps(
         yield StartConsumers(count, consumers, settings.ready_limit_s, moved, undo)
         yield AwaitReady(consumers, settings.ready_limit_s)
         yield await_settled(context, consumers)
-    yield PauseForPerson(_question(context.snapshot, topic, each), ASK_LIMIT_S)
+    yield PauseForPerson(group_model(context.snapshot).growth_question(topic, each), ASK_LIMIT_S)
     yield await_settled(context, consumers)
     yield CheckForecast(settings.settled_limit_s)
-
-
-def _question(snapshot: GroupSnapshot, topic: str, each: int) -> str:
-    if snapshot.system == "kafka":
-        return f"Does topic {topic} have {each} partitions now?"
-    brokers = ", ".join(_brokers(snapshot, topic))
-    return f"Does topic {topic} have {each} read queues, and after them {each} write queues, on each of {brokers} now?"
 
 
 def _check_count(context: MigrationContext, grown: GroupSnapshot, consumers: int) -> None:
@@ -118,7 +111,7 @@ def _costs(context: MigrationContext, topic: str, each: int, joined: CandidateOu
         if joined.transition is None:
             return joined.unknowns[-1]
         costs.append(cost_of(joined.transition))
-    for change in _changes(context.snapshot, topic, each):
+    for change in group_model(context.snapshot).growth_changes(topic, each):
         raised = forecast_change(context, (change, change))
         if isinstance(raised, str):
             return raised
@@ -126,23 +119,9 @@ def _costs(context: MigrationContext, topic: str, each: int, joined: CandidateOu
     return costs_together(costs)
 
 
-def _changes(snapshot: GroupSnapshot, topic: str, each: int) -> list[Document]:
-    if snapshot.system == "kafka":
-        return [{"kind": "queues", "topic": topic, "partitions": each}]
-    return [
-        {"kind": "queues", "topic": topic, "broker": broker, "read_queues": each, "write_queues": each}
-        for broker in _brokers(snapshot, topic)
-    ]
-
-
 def _owners(snapshot: GroupSnapshot, consumers: int, strategy: str) -> dict[Queue, str | None]:
     """Return who owns what with so many consumers, newcomers last in order."""
     return {owned.queue: owned.owner for owned in simulate_candidate(snapshot, consumers, strategy).owners}
-
-
-def _brokers(snapshot: GroupSnapshot, topic: str) -> list[str]:
-    queues = [state.queue for state in snapshot.data_queues]
-    return sorted({queue.broker for queue in queues if isinstance(queue, MessageQueue) and queue.topic == topic})
 
 
 def _grow(snapshot: GroupSnapshot, topic: str, each: int) -> GroupSnapshot:
@@ -176,10 +155,4 @@ def _raise_each(states: Sequence[QueueState], each: int) -> Iterator[QueueState]
 
 
 def _empty(like: QueueState, number: int) -> QueueState:
-    queue = like.queue
-    grown: Queue = (
-        MessageQueue(queue.topic, queue.broker, number)
-        if isinstance(queue, MessageQueue)
-        else TopicPartition(queue.topic, number)
-    )
-    return replace(like, queue=grown, broker_offset=0, consumer_offset=0, lag=0, owner=None)
+    return replace(like, queue=like.queue.sibling(number), broker_offset=0, consumer_offset=0, lag=0, owner=None)

@@ -9,6 +9,7 @@ from dataclasses import dataclass, replace
 from typing import Any
 
 from planner.errors import BadInputError
+from planner.forecast.common.changes import CRASH, GRACEFUL
 from planner.forecast.words import count_between, messages_between, seconds_between
 from planner.rollout.batches import Span
 from planner.rollout.migrations.migration import MigrationContext, all_owned, check_orderly, forecast_change
@@ -23,6 +24,7 @@ from planner.rollout.steps import (
     StopConsumers,
 )
 from planner.rollout.template import TemplateChange
+from planner.simulation.group_model import group_model
 from planner.simulation.outcome import NO_SECONDS, Transition
 
 CREATE_LIMIT_S = 60
@@ -73,11 +75,7 @@ def of_new_group(context: MigrationContext, group: str) -> Iterator[str]:
     snapshot = context.snapshot
     yield f"the changed template makes every consumer join group {group}"
     yield f"a policy for group {group} stands beside this one once the plan has succeeded"
-    if snapshot.system == "rocketmq":
-        yield (
-            f"messages that wait for redelivery to group {snapshot.group}, in its retry topic or on their way there, "
-            "are consumed or given up"
-        )
+    yield from group_model(snapshot).new_group_conditions()
     if blank := snapshot.unknown_lag:
         yield (
             f"on {len(blank)} queues, on which group {snapshot.group} never committed, group {group} begins where its "
@@ -160,16 +158,13 @@ def _forecast_restart(context: MigrationContext, empty_s: Span) -> Transition | 
     check_orderly(context)
     ready = context.ready_s(context.count)
     if ready is None:
-        return "how long a pod takes until it is ready: none of the present ones tells"
-    change = {
-        "kind": "restart",
-        "clients": list(context.snapshot.clients),
-        "how": "graceful" if context.deployment.grace_s else "crash",
-    }
+        return "how long a pod takes until it is ready: none of the present ones shows it"
+    model, clients = group_model(context.snapshot), context.snapshot.clients
+    how = GRACEFUL if context.deployment.grace_s else CRASH
     # Pods do not start at one moment: the first one takes all queues, and hands them on to the next.
     stagger_s = (ready.most - ready.least) / max(1, context.count - 1)
-    first = {**change, "interval_s": ready.least + empty_s.least, "stagger_s": 0}
-    last = {**change, "interval_s": ready.least + empty_s.most, "stagger_s": stagger_s}
+    first = model.restart_change(clients, how, ready.least + empty_s.least, 0.0)
+    last = model.restart_change(clients, how, ready.least + empty_s.most, stagger_s)
     forecast = forecast_change(context, (first, last))
     # A member that restarts keeps its name there, so its queues stall; here they move to another one for as long.
     return forecast if isinstance(forecast, str) else replace(forecast, pause_s=forecast.stall_s, stall_s=NO_SECONDS)

@@ -1,17 +1,18 @@
 """A Kafka group's assignor, or its protocol: rolls, as the group protocol demands them (KIP-429, KIP-848)."""
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
+from dataclasses import replace
 
 from planner.errors import BadInputError, UnknownNameError
-from planner.forecast.trials import Document
-from planner.rollout.build import cost_of, costs_together
 from planner.rollout.migrations.green import CONTENT, Green, explain_choice, in_a_window
 from planner.rollout.migrations.migration import Migration, MigrationContext, all_owned, forecast_change, known_cost
 from planner.rollout.migrations.requests import Variable
 from planner.rollout.migrations.update import roll_change, update_steps
 from planner.rollout.plan import Cost
+from planner.rollout.plan_forecast import cost_of, costs_together
 from planner.rollout.steps import Step
 from planner.rollout.template import ContainerChange, Setting, TemplateChange
+from planner.simulation.group_model import system_of
 
 ASSIGNOR, PROTOCOL = "assignor", "consumerProtocol"
 JAVA_ASSIGNORS = {
@@ -23,7 +24,7 @@ JAVA_ASSIGNORS = {
 SERVER_ASSIGNORS = ("uniform", "range-server")
 LIBRDKAFKA = "librdkafka"
 ROLL_SURGE = 1
-_UNKNOWN_READY = "how long a pod takes until it is ready: none of the present ones tells"
+_UNKNOWN_READY = "how long a pod takes until it is ready: none of the present ones shows it"
 
 
 def assignor(context: MigrationContext, to: str, variable: Variable, from_revision: int) -> Migration:
@@ -89,7 +90,7 @@ def consumer_protocol(
 
     The first member that comes by the new protocol converts the group: the server's assignor ``to`` takes over for all.
     """
-    if context.snapshot.system != "kafka" or to not in SERVER_ASSIGNORS:
+    if system_of(context.snapshot).members_allocate or to not in SERVER_ASSIGNORS:
         raise BadInputError(
             f"group {context.snapshot.group} on {context.snapshot.system} to {to}: expected a Kafka group and one of "
             f"{', '.join(SERVER_ASSIGNORS)}"
@@ -125,7 +126,7 @@ def _listing(variable: Variable, assignors: tuple[str, ...]) -> TemplateChange:
 
 def _check(context: MigrationContext, to: str) -> None:
     snapshot = context.snapshot
-    if snapshot.system != "kafka" or context.strategy not in JAVA_ASSIGNORS:
+    if system_of(snapshot).members_allocate or context.strategy not in JAVA_ASSIGNORS:
         raise BadInputError(
             f"group {snapshot.group} on {snapshot.system} with {context.strategy}: expected a classic Kafka group"
         )
@@ -145,21 +146,18 @@ def _check_java(context: MigrationContext, variable: Variable) -> None:
         )
 
 
-def _cost_of_rolls(context: MigrationContext, lists: Sequence[Document]) -> Cost | str:
+def _cost_of_rolls(context: MigrationContext, lists: Sequence[Mapping[str, str]]) -> Cost | str:
     """Return what rolls cost whose new pods list these assignors, or in half a sentence why that is unknown.
 
     As ``update_steps`` carries them out, one after the other: the next one begins when the group has settled.
     """
-    ready, deployment = context.ready_s(ROLL_SURGE), context.deployment
+    ready = context.ready_s(ROLL_SURGE)
     if ready is None:
         return _UNKNOWN_READY
-    least, most = (
-        roll_change(ROLL_SURGE, 0, ready_s, deployment.min_ready_s, deployment.grace_s)
-        for ready_s in (ready.least, ready.most)
-    )
+    least, most = (roll_change(context, ROLL_SURGE, 0, ready_s) for ready_s in (ready.least, ready.most))
     costs = []
     for listed in lists:
-        cost = forecast_change(context, ({**least, **listed}, {**most, **listed}))
+        cost = forecast_change(context, (replace(least, **listed), replace(most, **listed)))
         if isinstance(cost, str):
             return cost
         costs.append(cost_of(cost))

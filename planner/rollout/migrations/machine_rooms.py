@@ -6,7 +6,8 @@ from typing import Any
 from planner.allocation.registry import NEARBY, find_strategy
 from planner.allocation.strategy import NOBODY, Strategy
 from planner.errors import BadInputError
-from planner.model.queues import MessageQueue
+from planner.model.machine_rooms import room_of
+from planner.model.queues import message_queues
 from planner.model.snapshot import GroupSnapshot
 from planner.rollout.migrations.migration import MigrationContext
 from planner.rollout.refusals import Refusal, refused
@@ -32,8 +33,8 @@ def await_settled(context: MigrationContext, members: int, room: str | None = No
         room = room or find_machine_room(context)
     elif room is not None:
         raise BadInputError(
-            f"found room {room} for group {context.snapshot.group}, expected none: it allocates by {context.strategy}, "
-            "which knows no rooms of members"
+            f"found machine room {room} for group {context.snapshot.group}, expected none: it allocates by "
+            f"{context.strategy}, which knows no machine rooms of members"
         )
     options = context.snapshot.strategy_options or None
     return AwaitSettled(members, context.strategy, context.settings.settled_limit_s, options=options, new_room=room)
@@ -41,13 +42,14 @@ def await_settled(context: MigrationContext, members: int, room: str | None = No
 
 def find_machine_room(context: MigrationContext) -> str:
     """Return the one room that all present members are in. Raises ``RefusedError`` where these are several."""
-    clients = context.snapshot.strategy_options["machine_rooms"]["clients"]
-    rooms = sorted({clients[client] for client in context.snapshot.clients})
+    table = context.snapshot.strategy_options["machine_rooms"]["clients"]
+    rooms = sorted({room for client in context.snapshot.clients if (room := room_of(table, client))})
     if len(rooms) > 1:
         raise refused(
             Refusal.UNKNOWN_STRATEGY,
-            f"the members of group {context.snapshot.group} are in rooms {', '.join(rooms)}, and which one a new pod "
-            "is in is not known before it runs, so nobody could tell when the group has settled: do it by hand",
+            f"the members of group {context.snapshot.group} are in machine rooms {', '.join(rooms)}, and which one a "
+            "new pod is in is not known before it runs, so no check could say when the group has settled: do it by "
+            "hand",
         )
     return str(rooms[0])
 
@@ -60,7 +62,7 @@ def strategy_for(to: str, options: Mapping[str, Any], room: str | None, members:
     """
     if (room is not None) != goes_by_rooms(to):
         named = "the one that all new members are in (--room)"
-        given, expected = (f"room {room}", "none") if room else ("no room", named)
+        given, expected = (f"machine room {room}", "none") if room else ("no machine room", named)
         raise BadInputError(f"found {given} for strategy {to}, expected {expected}")
     find_strategy(to, options)
     return find_strategy(to, AwaitSettled(1, to, 1, options=dict(options), new_room=room).options_for(members))
@@ -76,12 +78,12 @@ def check_answers(to: str, strategy: Strategy, snapshot: GroupSnapshot) -> None:
         raise refused(
             Refusal.UNKNOWN_STRATEGY,
             f"{to} lists the queues of each member by its id, and those of new pods are not known before they run, so "
-            f"nobody could tell when group {group} has settled: scale it to 0, change template and policy, and scale "
+            f"no check could say when group {group} has settled: scale it to 0, change template and policy, and scale "
             "it up again",
         )
     if to in _BY_ID:
         return
-    queues = [state.queue for state in snapshot.data_queues if isinstance(state.queue, MessageQueue)]
+    queues = message_queues(state.queue for state in snapshot.data_queues)
     left = [queue for queue, owner in zip(queues, strategy.owners(queues, [MADE_UP]), strict=True) if owner == NOBODY]
     if left:
         raise refused(

@@ -17,11 +17,15 @@ from planner.rollout.migrations.requests import (
     RenameRequest,
     Request,
     ResetRequest,
+    ShrinkRequest,
     StrategyRequest,
+    SubscriptionRequest,
     UpdateRequest,
 )
 from planner.rollout.migrations.reset import reset
+from planner.rollout.migrations.shrink import shrink
 from planner.rollout.migrations.strategy import strategy
+from planner.rollout.migrations.subscription import subscription
 from planner.rollout.migrations.update import update
 
 
@@ -38,9 +42,11 @@ def make_migration(context: MigrationContext, request: Request) -> Migration:
         case ClusterRequest():
             made = cluster(context, request.to, request.change, request.green)
         case ResetRequest():
-            made = reset(context, request.to)
+            made = reset(context, request)
         case ExpandRequest():
             made = expand(context, request.topic, request.queues, request.consumers)
+        case ShrinkRequest():
+            made = shrink(context, request.topic, request.queues)
         case UpdateRequest():
             made = update(context, request.change, context.revision, request.surge)
         case _:
@@ -49,13 +55,16 @@ def make_migration(context: MigrationContext, request: Request) -> Migration:
 
 
 def _members_change(
-    context: MigrationContext, request: StrategyRequest | RenameRequest | AssignorRequest | ConsumerProtocolRequest
+    context: MigrationContext,
+    request: StrategyRequest | SubscriptionRequest | RenameRequest | AssignorRequest | ConsumerProtocolRequest,
 ) -> Migration:
-    """Return the migration of those after which members share out their queues, or name themselves, otherwise."""
+    """Return the migration of those after which members share out their queues, read, or name themselves, otherwise."""
     match request:
         case StrategyRequest():
             green = Green(request.green, request.change, request.to, None, request.options or None, request.room)
             return strategy(context, green, request.new_group)
+        case SubscriptionRequest():
+            return subscription(context, request)
         case RenameRequest():
             return rename(context, request.to, request.change, request.green)
         case AssignorRequest():

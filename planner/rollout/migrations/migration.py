@@ -4,19 +4,19 @@ from collections.abc import Iterator
 from dataclasses import dataclass, replace
 from datetime import datetime, timedelta
 
-from planner.errors import PlannerError
-from planner.forecast.trials import Document
+from planner.errors import BadInputError, PlannerError
 from planner.model.deployments import Deployment
-from planner.model.snapshot import GroupSnapshot
+from planner.model.snapshot import SHARE, GroupSnapshot
 from planner.rollout.autoscalers import why_not_handled, with_autoscaler
 from planner.rollout.batches import Span
-from planner.rollout.build import RolloutSettings, cost_of, forecast_outcome
 from planner.rollout.plan import Cost, GroupRef, Preconditions, RolloutPlan, SnapshotRef
+from planner.rollout.plan_forecast import cost_of, forecast_outcome
 from planner.rollout.refusals import Refusal, refused
+from planner.rollout.settings import RolloutSettings
 from planner.rollout.steps import MovedQueues, Step
-from planner.simulation.candidates import can_simulate, simulate_candidate
+from planner.simulation.candidates import can_simulate, shares_messages, simulate_candidate
+from planner.simulation.group_model import Change
 from planner.simulation.outcome import CandidateOutcome, Transition
-from planner.simulation.sharing import shares_messages
 from planner.simulation.transition import TRIALS, transition_of
 
 
@@ -46,7 +46,7 @@ class MigrationContext:
         if self.deployment.revision is None:
             raise refused(
                 Refusal.NOT_AT_REST,
-                f"the snapshot does not tell the revision of {self.deployment.workload}, which is the way back: take a "
+                f"the snapshot does not have the revision of {self.deployment.workload}, which is the way back: take a "
                 "new one",
             )
         return self.deployment.revision
@@ -92,13 +92,19 @@ def read_context(snapshot: GroupSnapshot, digest: str, settings: RolloutSettings
     """Return what a migration of the group starts from, ``digest`` being the snapshot's.
 
     Raises ``RefusedError`` where the Deployment is not at rest or not the planner's to change, or where the group's
-    strategy cannot be simulated, so that nothing shows when it has settled.
+    strategy cannot be simulated, so that nothing shows when it has settled; ``BadInputError`` for another kind than a
+    Deployment.
     """
     deployment, group = snapshot.deployment, snapshot.group
     if deployment is None:
         raise refused(
             Refusal.NOT_AT_REST,
             f"the Deployment of group {group} was not read: let spec.kubernetes of the policy read it",
+        )
+    if deployment.ordinals is not None or deployment.scale is not None:
+        raise BadInputError(
+            f"the target of group {group} is {deployment.workload}: migrations change templates of Deployments only; "
+            "change it by hand"
         )
     if (why := why_not_handled(deployment, settings.autoscaler, (len(snapshot.clients),))) is not None:
         raise why
@@ -121,9 +127,10 @@ def read_context(snapshot: GroupSnapshot, digest: str, settings: RolloutSettings
             Refusal.UNKNOWN_STRATEGY, f"the strategy of group {group} is not one whose answer can be computed"
         )
     if shares_messages(snapshot):
+        how = "" if snapshot.strategy == SHARE else " (POP)"
         raise refused(
             Refusal.UNKNOWN_STRATEGY,
-            f"the members of group {group} share messages (POP): only their number can be planned, no migration",
+            f"the members of group {group} share messages{how}: only their number can be planned, no migration",
         )
     current = simulate_candidate(snapshot, len(snapshot.clients), snapshot.strategy or "")
     return MigrationContext(snapshot, digest, deployment, settings, current)
@@ -150,7 +157,7 @@ def known_cost(forecast: Transition | str | None) -> Cost | None:
     return cost_of(forecast) if isinstance(forecast, Transition) else None
 
 
-def forecast_change(context: MigrationContext, changes: tuple[Document, Document]) -> Transition | str:
+def forecast_change(context: MigrationContext, changes: tuple[Change, Change]) -> Transition | str:
     """Return what a change costs, or in half a sentence why that is unknown."""
     try:
         return transition_of(context.current, context.snapshot, context.digest, changes, TRIALS)
@@ -187,6 +194,7 @@ def plan_of(migration: Migration, context: MigrationContext, at: datetime) -> Ro
         policy_digest=settings.policy_digest,
         ways=migration.why,
         ttl_seconds_after_finished=settings.ttl_s,
+        idempotent=settings.idempotent,
     )
 
 

@@ -4,10 +4,10 @@ from collections.abc import Iterator
 from dataclasses import replace
 
 from planner.rollout.batches import after
-from planner.rollout.build import cost_of, costs_together
 from planner.rollout.migrations.green import CONTENT, CREATE_LIMIT_S
 from planner.rollout.migrations.machine_rooms import await_settled, goes_by_rooms
 from planner.rollout.migrations.migration import Migration, MigrationContext, all_owned, check_orderly
+from planner.rollout.plan_forecast import cost_of, costs_together
 from planner.rollout.refusals import Refusal, refused
 from planner.rollout.steps import (
     AwaitReady,
@@ -71,8 +71,8 @@ def relocate(context: MigrationContext, change: TemplateChange, green: str, room
 def _must_be_true(room: str | None) -> Iterator[str]:
     yield "both Deployments run the same version with the same settings and subscriptions"
     if room is not None:
-        yield f"every green consumer runs in room {room}"
-        yield "spec.strategyOptions of the policy name the rooms of the green consumers from then on"
+        yield f"every green consumer runs in machine room {room}"
+        yield "spec.strategyOptions of the policy name the machine rooms of the green consumers from then on"
     yield CONTENT
 
 
@@ -81,14 +81,16 @@ def _check_rooms(context: MigrationContext, room: str | None) -> None:
     if context.strategy == "MACHINE_ROOM":
         raise refused(
             Refusal.SPLIT_BRAIN,
-            f"group {group} allocates by {context.strategy}: members of two rooms beside each other would leave queues "
-            "without an owner; change its rooms by the migration strategy, which stops all before any starts",
+            f"group {group} allocates by {context.strategy}: members of two machine rooms side by side would leave "
+            "queues without an owner; change its machine rooms by the migration strategy, which stops all before any "
+            "starts",
         )
     if goes_by_rooms(context.strategy) and room is None:
         raise refused(
             Refusal.UNKNOWN_STRATEGY,
-            f"group {group} allocates by {context.strategy}: nobody could tell when it has settled, as the rooms of "
-            "members that are not there yet are not known; name the one that all green consumers run in (--room)",
+            f"group {group} allocates by {context.strategy}: no check could say when it has settled, as the machine "
+            "rooms of members that are not there yet are not known; name the one that all green consumers run in "
+            "(--room)",
         )
 
 

@@ -45,6 +45,31 @@ class StrategyRequest:
     room: str | None = None
 
 
+ALL_MESSAGES = "*"
+"""The tags of a subscription to all messages of its topic."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class SubscriptionRequest:
+    """Other topics, which ``change`` brings: ``to`` has the tags of each, ``*`` for all messages, as Kafka has it.
+
+    Without ``green`` members come with them one by one; with it all stop before that Deployment starts, and
+    ``new_group`` lets a second group be weighed.
+    """
+
+    kind: Literal["subscription"] = "subscription"
+    to: dict[str, str]
+    change: TemplateChange
+    green: str | None = None
+    new_group: str | None = None
+
+    def __post_init__(self) -> None:
+        if not self.to or not all(self.to) or not all(self.to.values()):
+            raise ValueError("at least one topic, each with its tags, or * for all messages")
+        if self.new_group is not None and self.green is None:
+            raise ValueError("a green Deployment beside the new group, whose consumers it runs")
+
+
 @dataclass(frozen=True, slots=True, kw_only=True)
 class RenameRequest:
     """Another name for the group, which ``change`` brings."""
@@ -77,14 +102,23 @@ class ClusterRequest:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ResetRequest:
-    """The group back, or ahead, to the first messages since a time."""
+    """The group back, or ahead: to the first messages since a time, the earliest, the latest, or one queue's offset.
+
+    With ``topic`` or ``queue`` (``orders/broker-a/3``, Kafka ``orders/3``) all other queues keep their offsets.
+    """
 
     kind: Literal["reset"] = "reset"
-    to: datetime
+    to: datetime | Literal["earliest", "latest"] | int
+    topic: str | None = None
+    queue: str | None = None
 
     def __post_init__(self) -> None:
-        if self.to.tzinfo is None:
+        if isinstance(self.to, datetime) and self.to.tzinfo is None:
             raise ValueError(f"a time to come with its zone, not {self.to.isoformat()}")
+        if isinstance(self.to, int) and (self.queue is None or self.to < 0):
+            raise ValueError("an offset to be 0 or more and to stand beside its queue, as no two queues share one")
+        if self.topic is not None and self.queue is not None:
+            raise ValueError("a topic or a queue, not both: a queue's name begins with its topic")
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -95,6 +129,15 @@ class ExpandRequest:
     topic: str
     queues: int
     consumers: int | None = None
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ShrinkRequest:
+    """``queues`` of a RocketMQ topic on every broker, fewer than it has."""
+
+    kind: Literal["shrink"] = "shrink"
+    topic: str
+    queues: int
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -128,11 +171,13 @@ class ConsumerProtocolRequest:
 Request = (
     UpdateRequest
     | StrategyRequest
+    | SubscriptionRequest
     | RenameRequest
     | RelocateRequest
     | ClusterRequest
     | ResetRequest
     | ExpandRequest
+    | ShrinkRequest
     | AssignorRequest
     | ConsumerProtocolRequest
 )

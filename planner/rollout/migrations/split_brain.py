@@ -1,14 +1,15 @@
 """Two allocation strategies in one RocketMQ group at a time: what that would do, and changes that would bring it."""
 
-from collections.abc import Iterator
+from collections.abc import Collection, Iterator
 
 from planner.allocation.registry import known_names, runnable_strategy
 from planner.allocation.strategy import Strategy
-from planner.model.queues import MessageQueue
+from planner.model.queues import message_queues
 from planner.rollout.migrations.migration import MigrationContext
 from planner.rollout.refusals import Refusal, refused
 from planner.rollout.template import TemplateChange
-from planner.simulation.ownership import ownership, views_with
+from planner.simulation.group_model import system_of
+from planner.simulation.rocketmq.ownership import ownership, views_with
 from planner.snapshot.strategy import STRATEGY_OF_CLASS
 
 _TELLING = ("STRATEGY", "ALLOCAT")
@@ -20,7 +21,7 @@ def refuse_rolling(context: MigrationContext, change: TemplateChange) -> None:
     What an image makes of its settings nobody knows here. As strategies count RocketMQ's own classes, and
     a strategy's name in a variable or argument that says "strategy" or "allocation".
     """
-    if context.snapshot.system != "rocketmq":
+    if not system_of(context.snapshot).members_allocate:
         return
     for to in _strategies(change):
         if to != context.strategy:
@@ -40,12 +41,29 @@ def describe_split_brain(context: MigrationContext, new: Strategy, to: str) -> s
     if old is None:
         return f"A rolling change would tear the group: members would mix {context.strategy} and {to}."
     half = len(members) // 2 or 1
-    queues = [state.queue for state in snapshot.data_queues if isinstance(state.queue, MessageQueue)]
+    queues = message_queues(state.queue for state in snapshot.data_queues)
     halves = ownership(views_with([(m, new if index < half else old) for index, m in enumerate(members)], queues))
     return (
         f"A rolling change would tear the group: with {half} of {len(members)} members on {to}, "
         f"{len(halves.doubled)} queues have two owners and {len(halves.orphans)} none."
     )
+
+
+def describe_unread(context: MigrationContext, topics: Collection[str]) -> str:
+    """Return how many queues would be unread of the topics that are given up, half of the members being new.
+
+    A member's own strategy gives it queues of topics to which it does not subscribe, too. The text precedes "of" and
+    the topics' names.
+    """
+    members, snapshot = context.snapshot.clients, context.snapshot
+    strategy = runnable_strategy(context.strategy, snapshot.strategy_options)
+    queues = message_queues(state.queue for state in snapshot.data_queues if state.queue.topic not in topics)
+    if strategy is None or not queues:
+        return "queues "
+    half = len(members) // 2 or 1
+    owned = ownership(views_with([(member, strategy) for member in members], queues))
+    unread = sum(owner in members[:half] for owners in owned.owners.values() for owner in owners)
+    return f"with {half} of {len(members)} members on the new one, {unread} of {len(queues)} queues "
 
 
 def _strategies(change: TemplateChange) -> Iterator[str]:

@@ -15,6 +15,7 @@ from planner.rollout.migrations.green import (
 from planner.rollout.migrations.machine_rooms import MADE_UP, check_answers, strategy_for
 from planner.rollout.migrations.migration import Migration, MigrationContext, all_owned, known_cost
 from planner.rollout.migrations.split_brain import describe_split_brain
+from planner.simulation.group_model import system_of
 
 KIND = "strategy"
 
@@ -28,7 +29,7 @@ def strategy(context: MigrationContext, green: Green, new_group: str | None = No
     wrong parameters, ``RefusedError`` for one under which nothing shows when the group has settled.
     """
     snapshot, to, options = context.snapshot, green.strategy, green.options or {}
-    if snapshot.system != "rocketmq":
+    if not system_of(snapshot).members_allocate:
         raise BadInputError(
             f"group {snapshot.group} is a Kafka group: its assignor changes in rolls, use that migration"
         )
@@ -47,7 +48,7 @@ def strategy(context: MigrationContext, green: Green, new_group: str | None = No
         steps=best.steps,
         must_be_true=(
             f"the changed template makes every consumer allocate by {to}{' so set up' if options else ''}",
-            *((f"every green consumer runs in room {green.room}",) if green.room else ()),
+            *((f"every green consumer runs in machine room {green.room}",) if green.room else ()),
             *joined,
             CONTENT,
             *(("spec.strategy and spec.strategyOptions of the policy say the same from then on",) if options else ()),

@@ -5,7 +5,6 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 
 from planner.decision.prices import Prices
-from planner.forecast.trials import Document
 from planner.forecast.words import count_between, messages_between, seconds_between
 from planner.rollout.batches import Span
 from planner.rollout.migrations.machine_rooms import await_settled
@@ -20,7 +19,9 @@ from planner.rollout.migrations.migration import (
 from planner.rollout.migrations.split_brain import refuse_rolling
 from planner.rollout.refusals import Refusal, refused
 from planner.rollout.steps import AwaitReady, AwaitSettled, CheckForecast, MovedQueues, Step, UpdateTemplate
+from planner.rollout.steps.sense import scaled_limit
 from planner.rollout.template import TemplateChange
+from planner.simulation.group_model import Change, group_model
 from planner.simulation.outcome import Transition
 
 KIND = "update"
@@ -81,7 +82,7 @@ def update_steps(
 ) -> tuple[Step, ...]:
     """Return the steps of one roll through all pods, until the group has settled under ``strategy``."""
     settings, rounds = context.settings, math.ceil(context.count / surge)
-    limit_s = settings.ready_limit_s * rounds
+    limit_s = scaled_limit(settings.ready_limit_s, rounds)
     return (
         UpdateTemplate(change, context.count, surge, 0, from_revision, settings.ready_limit_s, moved),
         AwaitReady(context.count, limit_s),
@@ -95,27 +96,21 @@ def update_steps(
 def _pace(context: MigrationContext, surge: int, unavailable: int) -> UpdatePace:
     ready = context.ready_s(surge)
     if ready is None:
-        return UpdatePace(surge, unavailable, "how long a pod takes until it is ready: none of the present ones tells")
-    deployment = context.deployment
-    first, last = (
-        roll_change(surge, unavailable, ready_s, deployment.min_ready_s, deployment.grace_s)
-        for ready_s in (ready.least, ready.most)
-    )
+        return UpdatePace(
+            surge, unavailable, "how long a pod takes until it is ready: none of the present ones shows it"
+        )
+    first, last = (roll_change(context, surge, unavailable, ready_s) for ready_s in (ready.least, ready.most))
     changes = (first, last)
     cost = forecast_change(context, changes)
     return UpdatePace(surge, unavailable, cost, _price(cost, surge, context.settings.prices))
 
 
-def roll_change(surge: int, unavailable: int, ready_s: float, min_ready_s: float, grace_s: float) -> Document:
+def roll_change(context: MigrationContext, surge: int, unavailable: int, ready_s: float) -> Change:
     """Return the forecast's change of a Deployment that replaces all its pods, so many at once."""
-    return {
-        "kind": "rolling_update",
-        "max_surge": surge,
-        "max_unavailable": unavailable,
-        "ready_s": ready_s,
-        "min_ready_s": min_ready_s,
-        "grace_s": grace_s,
-    }
+    deployment = context.deployment
+    return group_model(context.snapshot).roll_change(
+        surge, unavailable, ready_s=ready_s, min_ready_s=deployment.min_ready_s, grace_s=deployment.grace_s
+    )
 
 
 def _price(cost: Transition | str, surge: int, prices: Prices) -> Span | None:

@@ -47,8 +47,20 @@ class StartConsumers:
 
 
 @dataclass(frozen=True, slots=True)
+class Victim:
+    """A pod that is to go, and the group's members in it: they go together."""
+
+    pod: str
+    members: tuple[str, ...]
+
+
+@dataclass(frozen=True, slots=True)
 class StopConsumers:
-    """Lower the Deployment's replicas; ``preferred_victims`` are those whose stop moves the fewest queues."""
+    """Lower the Deployment's replicas; ``preferred_victims`` are those whose stop moves the fewest queues.
+
+    ``stopping`` are the pods that a StatefulSet stops, those with its highest numbers, and their members, the last
+    first (``processCondemned``, Kubernetes 1.36); ``None`` where the pods of a Deployment stop.
+    """
 
     is_final: ClassVar[bool] = False
 
@@ -60,19 +72,31 @@ class StopConsumers:
     undo: str
     kind: Literal["stopConsumers"] = "stopConsumers"
     deployment: str | None = None
+    stopping: tuple[Victim, ...] | None = None
 
     def __post_init__(self) -> None:
         check_limit(self.kind, self.time_limit_seconds)
+        if self.stopping is not None:
+            self._check_stopping(self.stopping)
         if not 0 <= self.to_replicas < self.from_replicas:
             raise ValueError(f"{self.kind} to go down, not from {self.from_replicas} to {self.to_replicas} replicas")
         if len(set(self.preferred_victims)) < len(self.preferred_victims):
             raise ValueError(f"{self.kind} to name each victim once, not {', '.join(self.preferred_victims)}")
 
+    def _check_stopping(self, stopping: tuple[Victim, ...]) -> None:
+        check_names(self.kind, "pods that stop", [victim.pod for victim in stopping])
+        check_names(self.kind, "members of pods that stop", [name for victim in stopping for name in victim.members])
+        if len(stopping) != self.from_replicas - self.to_replicas:
+            raise ValueError(
+                f"{self.kind} to name {pods(self.from_replicas - self.to_replicas)} that stop, not {len(stopping)}"
+            )
+
     @property
     def action(self) -> str:
         """What it does."""
         best = f", best {', '.join(self.preferred_victims)}" if self.preferred_victims else ""
-        return f"stop {pods(self.from_replicas - self.to_replicas)}{of(self.deployment)}, {replicas(self)}{best}"
+        which = f" ({', '.join(victim.pod for victim in self.stopping)})" if self.stopping is not None else best
+        return f"stop {pods(self.from_replicas - self.to_replicas)}{of(self.deployment)}, {replicas(self)}{which}"
 
     @property
     def needs(self) -> str:
@@ -83,14 +107,6 @@ class StopConsumers:
     def done_when(self) -> str:
         """What is seen once it is done."""
         return f"{named(self.deployment)} asks for {self.to_replicas} replicas"
-
-
-@dataclass(frozen=True, slots=True)
-class Victim:
-    """A pod that is to go, and the group's members in it: they go together."""
-
-    pod: str
-    members: tuple[str, ...]
 
 
 @dataclass(frozen=True, slots=True)

@@ -1,12 +1,21 @@
 """What every step must make sense of: a limit, names, and the phrase that allows an offset to be written."""
 
 from collections.abc import Sequence
+from typing import Final
+
+MOST_LIMIT_S: Final = 604_800
+"""Seven days; no step of ours asks for more than one, and a time beyond the year 9999 cannot be counted to."""
 
 
 def check_limit(kind: str, seconds: int) -> None:
-    """Raise ``ValueError`` unless the time limit is 1 s or more."""
-    if seconds < 1:
-        raise ValueError(f"{kind} to have a time limit of 1 s at least, not {seconds} s")
+    """Raise ``ValueError`` unless the time limit is from 1 s to ``MOST_LIMIT_S``."""
+    if not 1 <= seconds <= MOST_LIMIT_S:
+        raise ValueError(f"{kind} to have a time limit from 1 s to {MOST_LIMIT_S} s, not {seconds} s")
+
+
+def scaled_limit(seconds: int, rounds: int) -> int:
+    """Return the time limit, in seconds, of a step that takes so many rounds of ``seconds`` each."""
+    return min(seconds * rounds, MOST_LIMIT_S)
 
 
 def check_names(kind: str, what: str, names: Sequence[str]) -> None:

@@ -2,10 +2,20 @@
 
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
-from typing import Any, ClassVar, Literal
+from typing import Any, ClassVar, Final, Literal
 
+from planner.model.machine_rooms import room_of
+from planner.model.snapshot import POP, SHARE
+from planner.rollout.queue_ranges import MOST_QUEUES, count_queues
 from planner.rollout.steps.sense import check_limit, check_names
 from planner.rollout.steps.words import grouped, named, pods
+from planner.text.words import some
+
+MOST_LAG: Final = 2**53
+"""Messages or seconds: beyond it JSON readers disagree on a number."""
+
+_SHARED: Final = {POP: "take messages of every queue", SHARE: "share the records of all partitions"}
+"""What members have under strategies by which none owns a queue."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -87,11 +97,15 @@ class AwaitSettled:
         if not self.members:
             return f"{grouped(self.group)} has no member left, seen twice in a row"
         of_group = f" of group {self.group}" if self.group else ""
-        where = f", new ones in room {self.new_room}," if self.new_room else ""
-        return (
-            f"all {self.members} members{of_group}{where} own what {self.strategy} "
-            f"{'so set up ' if self.options else ''}gives them, seen twice with no rebalance in between"
-        )
+        where = f", new ones in machine room {self.new_room}," if self.new_room else ""
+        return f"all {self.members} members{of_group}{where} {self.share}, seen twice with no rebalance in between"
+
+    @property
+    def share(self) -> str:
+        """What every member has then, as a predicate."""
+        if self.strategy in _SHARED:
+            return _SHARED[self.strategy]
+        return f"own what {self.strategy} {'so set up ' if self.options else ''}gives them"
 
     def options_for(self, members: Iterable[str]) -> dict[str, Any]:
         """Return the strategy's parameters, as these members have them: each has a room where rooms count."""
@@ -99,7 +113,7 @@ class AwaitSettled:
         if self.new_room is None:
             return options
         known = self._rooms["clients"]
-        rooms = {**self._rooms, "clients": {member: known.get(member, self.new_room) for member in members}}
+        rooms = {**self._rooms, "clients": {member: room_of(known, member) or self.new_room for member in members}}
         return {**options, "machine_rooms": rooms}
 
     @property
@@ -110,7 +124,10 @@ class AwaitSettled:
 
 @dataclass(frozen=True, slots=True)
 class AwaitLag:
-    """Wait until the group's lag over all its queues is at most ``messages``, and its oldest wait ``seconds``."""
+    """Wait until the group's lag over all its queues is at most ``messages``, and its oldest wait ``seconds``.
+
+    With ``queues``, as plans spell them, only what waits in these counts.
+    """
 
     is_final: ClassVar[bool] = False
     undo: ClassVar[None] = None
@@ -120,12 +137,17 @@ class AwaitLag:
     seconds: int | None = None
     kind: Literal["awaitLag"] = "awaitLag"
     group: str | None = None
+    queues: tuple[str, ...] | None = None
 
     def __post_init__(self) -> None:
         check_limit(self.kind, self.time_limit_seconds)
         bounds = [bound for bound in (self.messages, self.seconds) if bound is not None]
-        if not bounds or min(bounds) < 0:
-            raise ValueError(f"{self.kind} to name a bound of 0 or more, in messages, seconds or both")
+        if not bounds or min(bounds) < 0 or max(bounds) > MOST_LAG:
+            raise ValueError(f"{self.kind} to name a bound from 0 to {MOST_LAG}, in messages, seconds or both")
+        if self.queues is not None and not 0 < count_queues(self.queues) <= MOST_QUEUES:
+            raise ValueError(f"{self.kind} to name 1 to {MOST_QUEUES} queues, or none to mean all")
+        if self.queues is not None and self.seconds is not None:
+            raise ValueError(f"{self.kind} to bound messages alone where it names queues")
 
     @property
     def action(self) -> str:
@@ -141,10 +163,14 @@ class AwaitLag:
     def done_when(self) -> str:
         """What is seen once it is done."""
         bounds = [
-            *([f"at most {self.messages} messages wait"] if self.messages is not None else []),
+            *([f"at most {self.messages} messages wait{self._where}"] if self.messages is not None else []),
             *([f"none waits longer than {self.seconds} s"] if self.seconds is not None else []),
         ]
         return f"in {grouped(self.group)} {' and '.join(bounds)}"
+
+    @property
+    def _where(self) -> str:
+        return "" if self.queues is None else f" in {some(self.queues)}"
 
 
 @dataclass(frozen=True, slots=True)
@@ -171,7 +197,7 @@ class PauseForPerson:
     @property
     def needs(self) -> str:
         """What must be true before."""
-        return "somebody who may approve is told"
+        return "an approver is notified"
 
     @property
     def done_when(self) -> str:
@@ -181,7 +207,7 @@ class PauseForPerson:
 
 @dataclass(frozen=True, slots=True)
 class CheckForecast:
-    """Hold the plan's forecast against what was seen. A miss is a verdict, it takes nothing back."""
+    """Compare the plan's forecast with what was observed. A miss is a verdict, it takes nothing back."""
 
     is_final: ClassVar[bool] = False
     undo: ClassVar[None] = None
@@ -195,7 +221,7 @@ class CheckForecast:
     @property
     def action(self) -> str:
         """What it does."""
-        return "hold the forecast against what was seen"
+        return "compare the forecast with what was observed"
 
     @property
     def needs(self) -> str:

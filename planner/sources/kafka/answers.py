@@ -1,7 +1,7 @@
 """What ``KafkaAdmin`` returns."""
 
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 
 from planner.errors import PlannerError
 from planner.model.membership import KafkaMember
@@ -33,8 +33,8 @@ class ClusterInfo:
 class GroupListing:
     """One group: ``kind`` is ``classic``, ``consumer``, ``share``, ``streams``, or ``connect`` and the like.
 
-    Only ``classic`` and ``consumer`` are consumer groups; a classic group of which only offsets are there (nobody ever
-    subscribed) ``is_simple``. ``state`` as the broker names it.
+    Consumers form the first three; a classic group of which only offsets are there (nobody ever subscribed)
+    ``is_simple``. ``state`` as the broker names it.
     """
 
     group: str
@@ -45,7 +45,7 @@ class GroupListing:
     @property
     def is_consumer_group(self) -> bool:
         """True when we can read it."""
-        return self.kind in {"classic", "consumer"}
+        return self.kind in {"classic", "consumer", "share"}
 
 
 @dataclass(frozen=True, slots=True)
@@ -60,8 +60,9 @@ class GroupList:
 class GroupDescription:
     """One consumer group as its coordinator describes it; ``members`` by member id, ``problems`` what it does not show.
 
-    ``protocol`` is ``classic`` or ``consumer``. ``epoch`` is a KIP-848 group's own and ``assignment_epoch`` the one
-    that its target assignment was computed for; no request shows a classic group's generation.
+    ``protocol`` is ``classic``, ``consumer`` or ``share``. ``epoch`` is a KIP-848 or share group's own and
+    ``assignment_epoch`` the one that its target assignment was computed for; no request shows a classic group's
+    generation.
     """
 
     group: str
@@ -77,10 +78,15 @@ class GroupDescription:
 
 @dataclass(frozen=True, slots=True)
 class Commits:
-    """Committed offsets of one group; a partition that is in neither map never had a commit."""
+    """Committed offsets of one group; a partition that is in neither map never had a commit.
+
+    A share group commits none: ``offsets`` are then those of the oldest record that is not done, and ``lags`` has how
+    many are not, as its coordinator counts them (KIP-1226), ``None`` where it does not know.
+    """
 
     offsets: Mapping[TopicPartition, int]
     errors: Mapping[TopicPartition, PlannerError]
+    lags: Mapping[TopicPartition, int | None] = field(default_factory=dict)
 
 
 Routes = tuple[PartitionRoute, ...]

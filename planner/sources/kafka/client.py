@@ -29,6 +29,7 @@ from planner.sources.kafka.errors import answer_error
 from planner.sources.kafka.library import Library, in_batches
 from planner.sources.kafka.links import Links
 from planner.sources.kafka.settings import KafkaSettings
+from planner.sources.kafka.share_lags import SharePositions, share_lags
 
 log = logging.getLogger(__name__)
 
@@ -71,6 +72,7 @@ class KafkaAdmin:
         self._links = Links(addresses, self.settings, self.limits.request_s)
         self._obstacle = can_connect(self.settings) if own_connections else "own connections are switched off"
         self._read_committed = read_committed
+        self.share_positions = SharePositions()
         if self.settings.uses_tls and not self.settings.verifies_certificates:
             log.warning("certificates are not verified", extra={"bootstrap": self.bootstrap})
         try:
@@ -139,8 +141,9 @@ class KafkaAdmin:
     def describe_groups(self, groups: Sequence[str]) -> Described:
         """Return group -> its description, or the error that stands in its way; see ``GroupDescription``.
 
-        ``UnknownNameError`` for a group that is not there, ``BadInputError`` for one of another kind (share, streams,
-        connect), ``RefusedError`` for one that the account may not describe.
+        ``UnknownNameError`` for a group that is not there, ``BadInputError`` for one of another kind (streams,
+        connect) and for a share group of brokers that do not show its lag, ``RefusedError`` for one that the account
+        may not describe.
         """
         if self._obstacle:
             return self._described_by_library(groups)
@@ -157,6 +160,12 @@ class KafkaAdmin:
             return self._committed_by_library(names)
         with self._links.lock:
             return committed_offsets(self._links, names)
+
+    def share_lags(self, groups: Iterable[str]) -> dict[str, Commits | PlannerError]:
+        """Return share group -> the lags of its partitions; only groups that ``describe_groups`` described as such."""
+        names = sorted(set(groups))
+        with self._links.lock:
+            return share_lags(self._links, names) if names else {}
 
     # Topics.
 

@@ -8,13 +8,13 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Final, Self, TypeVar
 
-from planner.bounded import MOST_BYTES
 from planner.errors import BadInputError, OutOfReachError
 from planner.sources.kafka import requests, sasl, wire
 from planner.sources.kafka.errors import ConnectionEndedError, ProtocolError, answer_error
 from planner.sources.kafka.requests import Api
 from planner.sources.kafka.settings import KafkaSettings
 from planner.sources.kafka.wire import Reader
+from planner.text.bounded import MOST_BYTES
 
 _T = TypeVar("_T")
 _CLIENT_ID: Final = "consumer-planner"
@@ -38,6 +38,10 @@ class Address:
     @classmethod
     def parse(cls, text: str) -> "Address":
         """Return the address in ``host:port`` or ``[IPv6]:port``; raise ``BadInputError`` for anything else."""
+        if "@" in text:
+            raise BadInputError(
+                "a Kafka address has an @: write host:port alone, and the account into a file of client properties"
+            )
         host, colon, port = text.strip().rpartition(":")
         if not colon and text.strip():
             raise BadInputError(

@@ -1,4 +1,4 @@
-"""Describing groups over our own connections, of both protocols."""
+"""Describing groups over our own connections, of every protocol."""
 
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import replace
@@ -19,6 +19,16 @@ _NO_SUCH_GROUP: Final = {69, 35}
 """GROUP_ID_NOT_FOUND, and the UNSUPPORTED_VERSION of brokers that offer the request but not KIP-848 (3.9)."""
 _TOPIC_REFUSED: Final = 29
 
+LEVERS: Final[Mapping[str, str]] = {
+    "connect": "workers of Connect share connectors and tasks, no partitions: the lever is a connector's tasks.max",
+    "share": "its members share records (KIP-932), and these brokers do not show its lag, as those of 4.2 and later do "
+    "(KIP-1226): the lever is the number of members, or what one of them does",
+    "sr": "members of a Schema Registry elect a leader and share no load",
+    "streams": "a Streams application (KIP-1071) shares tasks, those with state after a restore: the lever is "
+    "num.stream.threads, and instances up to the number of tasks",
+}
+"""Kind of group -> what decides how much it can do."""
+
 Described = dict[str, GroupDescription | PlannerError]
 
 
@@ -28,7 +38,7 @@ def describe_groups(links: Links, groups: Sequence[str]) -> Described:
 
 
 def _by_coordinator(link: Connection, node: int, groups: Sequence[str]) -> Described:
-    """Ask for KIP-848 groups first: a classic request answers for them as if they did not exist."""
+    """Ask for KIP-848 groups first: a classic request answers for them, and for share groups, as if they were not."""
     modern: dict[str, WireGroup] = {}
     body = requests.groups_request(tuple(groups))
     if link.version(requests.CONSUMER_GROUP_DESCRIBE) is not None:
@@ -40,7 +50,18 @@ def _by_coordinator(link: Connection, node: int, groups: Sequence[str]) -> Descr
             answer.group: answer for answer in link.ask(requests.DESCRIBE_GROUPS, requests.groups_request(others))
         }
     kinds = _kinds(link, classic.values())
-    return {group: _description(classic.get(group) or modern[group], node, kinds) for group in groups}
+    shares = _share_groups(link, tuple(group for group in classic if kinds.get(group) == "share"))
+    known = {**modern, **classic, **shares}
+    return {group: _description(known[group], node, kinds) for group in groups}
+
+
+def _share_groups(link: Connection, groups: tuple[str, ...]) -> Mapping[str, WireGroup]:
+    """Return the share groups as brokers describe them that show their lag, too; none of others."""
+    shows_lags = link.version(requests.DESCRIBE_SHARE_GROUP_OFFSETS) is not None
+    if not groups or not shows_lags or link.version(requests.SHARE_GROUP_DESCRIBE) is None:
+        return {}
+    answers = link.ask(requests.SHARE_GROUP_DESCRIBE, requests.groups_request(groups))
+    return {answer.group: answer for answer in answers}
 
 
 def _kinds(link: Connection, groups: Iterable[WireGroup]) -> Mapping[str, str]:
@@ -57,20 +78,22 @@ def _description(group: WireGroup, node: int, kinds: Mapping[str, str]) -> Group
         problem = (
             f"group {group.group} does not show its members: {answer_error('its topics', group.code, group.remark)}"
         )
-        return GroupDescription(group.group, "consumer", "Unknown", None, node, (), problems=(problem,))
+        return GroupDescription(group.group, _protocol(group), "Unknown", None, node, (), problems=(problem,))
+    if group.code in _NO_SUCH_GROUP and group.protocol_type == "share":
+        return unknown_group(group.group)  # it ended between two requests
     if group.code:
         return answer_error(f"group {group.group}", group.code, group.remark)
     if group.state == "Dead":
         return unknown_group(group.group, kinds.get(group.group, ""))
-    if group.protocol_type not in {"", "consumer"}:
+    if group.protocol_type not in {"", "consumer", "share"}:
         return unknown_group(group.group, group.protocol_type)
     members = [
-        _classic_member(group, wire_member) if group.epoch is None else _consumer_member(wire_member)
+        _classic_member(group, wire_member) if group.epoch is None else _described_member(group, wire_member)
         for wire_member in group.members
     ]
     return GroupDescription(
         group=group.group,
-        protocol="classic" if group.epoch is None else "consumer",
+        protocol=_protocol(group),
         state=group.state,
         assignor=group.assignor or None,
         coordinator=node,
@@ -81,10 +104,17 @@ def _description(group: WireGroup, node: int, kinds: Mapping[str, str]) -> Group
     )
 
 
+def _protocol(group: WireGroup) -> str:
+    return "classic" if group.epoch is None else group.protocol_type
+
+
 def unknown_group(group: str, kind: str = "") -> PlannerError:
     """Return the error for a group that is not there, or is no consumer group but of another ``kind``."""
     if kind:
-        return BadInputError(f"group {group} is a {kind} group: only consumer groups can be planned for, name another")
+        lever = f"; {LEVERS[kind]}" if kind in LEVERS else ""
+        return BadInputError(
+            f"group {group} is a {kind} group: only consumer groups can be planned for, name another{lever}"
+        )
     return UnknownNameError(f"there is no consumer group {group}: check the spelling and the cluster")
 
 
@@ -113,6 +143,11 @@ def _classic_member(group: WireGroup, member: WireMember) -> tuple[KafkaMember, 
     return known, ""
 
 
+def _described_member(group: WireGroup, wire: WireMember) -> tuple[KafkaMember, str]:
+    member, problem = _consumer_member(wire)
+    return (replace(member, protocol="share") if group.protocol_type == "share" else member), problem
+
+
 def _consumer_member(wire: WireMember) -> tuple[KafkaMember, str]:
     member = KafkaMember(
         member_id=wire.member_id,
@@ -129,7 +164,7 @@ def _consumer_member(wire: WireMember) -> tuple[KafkaMember, str]:
         return member, ""
     return (
         member,
-        f"member {wire.member_id} subscribes to the pattern {wire.pattern}: which topics that are is not told",
+        f"member {wire.member_id} subscribes to the pattern {wire.pattern}: which topics match is not reported",
     )
 
 

@@ -45,7 +45,7 @@ def observe_group(
     offsets at all, and a problem says why.
 
     Raises ``UnknownNameError`` for a group or named topic that is not there, ``BadInputError`` for a group of another
-    kind (share, streams, connect), ``RefusedError`` where the account may not describe the group, ``OutOfReachError``
+    kind (streams, connect), ``RefusedError`` where the account may not describe the group, ``OutOfReachError``
     when no broker or no coordinator answers.
     """
     sample = observe_groups(admin, cluster=cluster, groups={group: topics}, at=at)[group]
@@ -65,9 +65,9 @@ def observe_groups(
     start = time.monotonic()
     info = admin.cluster()
     described = admin.describe_groups(list(groups))
-    committed = admin.committed(
-        name for name, description in described.items() if isinstance(description, GroupDescription)
-    )
+    shares = _share_groups(described)
+    ends_before = _share_ends(admin, shares) if shares else {}
+    committed = _committed(admin, described)
     described |= _recheck_empty_groups(admin, described, committed)
     descriptions = {
         name: description for name, description in described.items() if isinstance(description, GroupDescription)
@@ -76,6 +76,10 @@ def observe_groups(
         name: _topics_of(description, committed[name], groups[name]) for name, description in descriptions.items()
     }
     topics = _topics(admin, {topic for names in topics_of.values() for topic in names})
+    for share in shares:
+        committed[share.group] = admin.share_positions.locate(
+            share.group, committed[share.group], ends_before, topics.end_offsets
+        )
     took_s = time.monotonic() - start
     log.debug("groups observed", extra={"groups": len(groups), "took_s": took_s})
     samples: dict[str, GroupSample | PlannerError] = {}
@@ -97,6 +101,24 @@ def observe_groups(
                 took_s,
             )
     return samples
+
+
+def _share_groups(described: Described) -> list[GroupDescription]:
+    descriptions = [answer for answer in described.values() if isinstance(answer, GroupDescription)]
+    return [description for description in descriptions if description.protocol == "share"]
+
+
+def _share_ends(admin: KafkaAdmin, shares: Sequence[GroupDescription]) -> Mapping[TopicPartition, int | PlannerError]:
+    """Return the newest offsets of what the members of share groups read, before their lags are asked for."""
+    topics = {topic for share in shares for member in share.members for topic in member.topics or ()}
+    return _topics(admin, topics).end_offsets
+
+
+def _committed(admin: KafkaAdmin, described: Described) -> dict[str, Commits | PlannerError]:
+    """Return what the groups that were described have committed; of share groups their lags."""
+    groups = {name for name, answer in described.items() if isinstance(answer, GroupDescription)}
+    shares = {share.group for share in _share_groups(described)}
+    return admin.committed(groups - shares) | admin.share_lags(shares)
 
 
 def _recheck_empty_groups(
@@ -124,7 +146,7 @@ def _topics_of(
     committed = (
         set()
         if isinstance(commits, PlannerError)
-        else {partition.topic for partition in (*commits.offsets, *commits.errors)}
+        else {partition.topic for partition in (*commits.offsets, *commits.errors, *commits.lags)}
     )
     return tuple(sorted(subscribed | owned | committed))
 
@@ -207,9 +229,14 @@ def _offsets(partition: TopicPartition, commits: Commits | PlannerError, topics:
     return QueueOffsets(
         queue=partition,
         broker_offset=end,
-        consumer_offset=None if isinstance(commits, PlannerError) else commits.offsets.get(partition),
+        consumer_offset=None if isinstance(commits, PlannerError) else _consumed_to(partition, commits, end),
         first_offset=first if isinstance(first, int) else None,
     )
+
+
+def _consumed_to(partition: TopicPartition, commits: Commits, end: int) -> int | None:
+    lag = commits.lags.get(partition)
+    return commits.offsets.get(partition, None if lag is None else max(0, end - lag))
 
 
 # Problems.

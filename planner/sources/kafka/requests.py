@@ -120,6 +120,30 @@ class WireCommits:
     commits: tuple[WireCommit, ...]
 
 
+@dataclass(frozen=True, slots=True)
+class WireShareOffsets:
+    """Where a share group is on one partition: -1 for what its broker does not know; ``code`` not 0: why it cannot say.
+
+    ``start`` is the oldest record that is not done, ``lag`` counts those from there on that are not done (KIP-1226).
+    """
+
+    partition: TopicPartition
+    start: int
+    lag: int
+    code: int
+    remark: str
+
+
+@dataclass(frozen=True, slots=True)
+class WireSharedOffsets:
+    """Where one share group is on all its partitions, or why that is not known (``code`` not 0)."""
+
+    group: str
+    code: int
+    remark: str
+    offsets: tuple[WireShareOffsets, ...]
+
+
 def mechanism_request(mechanism: str) -> bytes:
     """Return the body of ``SaslHandshake``."""
     return wire.text(mechanism)
@@ -141,7 +165,7 @@ def coordinators_request(groups: tuple[str, ...]) -> bytes:
 
 
 def groups_request(groups: tuple[str, ...]) -> bytes:
-    """Return the body of ``DescribeGroups`` and of ``ConsumerGroupDescribe``: without the operations we may do."""
+    """Return the body of ``DescribeGroups`` and of its kin for other kinds: without the operations we may do."""
     return wire.compact_texts(groups) + wire.int8(0) + NO_TAGS
 
 
@@ -150,6 +174,13 @@ def commits_request(groups: tuple[str, ...]) -> bytes:
     every_topic, is_stable_required = wire.varint(0), wire.int8(0)
     asked = b"".join(wire.compact_text(group) + every_topic + NO_TAGS for group in groups)
     return wire.varint(len(groups) + 1) + asked + is_stable_required + NO_TAGS
+
+
+def share_offsets_request(groups: tuple[str, ...]) -> bytes:
+    """Return the body of ``DescribeShareGroupOffsets`` 1: all topics of each group."""
+    every_topic = wire.varint(0)
+    asked = b"".join(wire.compact_text(group) + every_topic + NO_TAGS for group in groups)
+    return wire.varint(len(groups) + 1) + asked + NO_TAGS
 
 
 def listing_request(version: int) -> bytes:
@@ -225,23 +256,24 @@ def _classic_groups(reader: Reader, _: int) -> tuple[WireGroup, ...]:
     return reader.compact_array(group)
 
 
-def _consumer_groups(reader: Reader, version: int) -> tuple[WireGroup, ...]:
+def _assignment(reader: Reader) -> tuple[TopicPartition, ...]:
     def partitions_of_topic() -> tuple[TopicPartition, ...]:
         reader.uuid()
         topic, numbers = reader.compact_text() or "", reader.compact_array(reader.int32)
         reader.skip_tags()
         return tuple(TopicPartition(topic, number) for number in numbers)
 
-    def partitions() -> tuple[TopicPartition, ...]:
-        by_topic = reader.compact_array(partitions_of_topic)
-        reader.skip_tags()
-        return tuple(sorted(partition for of_topic in by_topic for partition in of_topic))
+    by_topic = reader.compact_array(partitions_of_topic)
+    reader.skip_tags()
+    return tuple(sorted(partition for of_topic in by_topic for partition in of_topic))
 
+
+def _consumer_groups(reader: Reader, version: int) -> tuple[WireGroup, ...]:
     def member() -> WireMember:
         member_id, instance_id, rack = reader.compact_text() or "", reader.compact_text(), reader.compact_text()
         epoch, client_id, host = reader.int32(), reader.compact_text() or "", reader.compact_text() or ""
         topics, pattern = reader.compact_array(lambda: reader.compact_text() or ""), reader.compact_text()
-        owned, target = partitions(), partitions()
+        owned, target = _assignment(reader), _assignment(reader)
         kind = reader.int8() if version >= 1 else -1
         reader.skip_tags()
         return WireMember(
@@ -258,6 +290,12 @@ def _consumer_groups(reader: Reader, version: int) -> tuple[WireGroup, ...]:
             is_classic=None if kind < 0 else kind == 0,
         )
 
+    return _described_groups(reader, "consumer", member)
+
+
+def _described_groups(reader: Reader, protocol: str, member: Callable[[], WireMember]) -> tuple[WireGroup, ...]:
+    """Return the groups of an answer to 69 or 77, which differ in their members alone."""
+
     def group() -> WireGroup:
         code, remark = reader.int16(), reader.compact_text() or ""
         name, state = reader.compact_text() or "", reader.compact_text() or ""
@@ -265,7 +303,43 @@ def _consumer_groups(reader: Reader, version: int) -> tuple[WireGroup, ...]:
         members = reader.compact_array(member)
         reader.int32()
         reader.skip_tags()
-        return WireGroup(name, code, remark, state, "consumer", assignor, members, epoch, assignment_epoch)
+        return WireGroup(name, code, remark, state, protocol, assignor, members, epoch, assignment_epoch)
+
+    reader.int32()  # throttle time
+    return reader.compact_array(group)
+
+
+def _share_groups(reader: Reader, _: int) -> tuple[WireGroup, ...]:
+    def member() -> WireMember:
+        member_id, rack, epoch = reader.compact_text() or "", reader.compact_text(), reader.int32()
+        client_id, host = reader.compact_text() or "", reader.compact_text() or ""
+        topics, owned = reader.compact_array(lambda: reader.compact_text() or ""), _assignment(reader)
+        reader.skip_tags()
+        return WireMember(member_id, None, client_id, host, rack=rack or None, epoch=epoch, topics=topics, owned=owned)
+
+    return _described_groups(reader, "share", member)
+
+
+def _shared_offsets(reader: Reader, _: int) -> tuple[WireSharedOffsets, ...]:
+    def partition(topic: str) -> WireShareOffsets:
+        number, start = reader.int32(), reader.int64()
+        reader.int32()  # the leader's epoch
+        lag, code, remark = reader.int64(), reader.int16(), reader.compact_text() or ""
+        reader.skip_tags()
+        return WireShareOffsets(TopicPartition(topic, number), start, lag, code, remark)
+
+    def of_topic() -> tuple[WireShareOffsets, ...]:
+        topic = reader.compact_text() or ""
+        reader.uuid()
+        offsets = reader.compact_array(lambda: partition(topic))
+        reader.skip_tags()
+        return offsets
+
+    def group() -> WireSharedOffsets:
+        name, by_topic = reader.compact_text() or "", reader.compact_array(of_topic)
+        code, remark = reader.int16(), reader.compact_text() or ""
+        reader.skip_tags()
+        return WireSharedOffsets(name, code, remark, tuple(offset for offsets in by_topic for offset in offsets))
 
     reader.int32()  # throttle time
     return reader.compact_array(group)
@@ -304,3 +378,5 @@ LIST_GROUPS: Final = Api("ListGroups", 16, (4, 5), 3, _listings)
 DESCRIBE_GROUPS: Final = Api("DescribeGroups", 15, (5, 5), 5, _classic_groups)
 CONSUMER_GROUP_DESCRIBE: Final = Api("ConsumerGroupDescribe", 69, (0, 1), 0, _consumer_groups)
 OFFSET_FETCH: Final = Api("OffsetFetch", 9, (8, 8), 6, _commits)
+SHARE_GROUP_DESCRIBE: Final = Api("ShareGroupDescribe", 77, (1, 1), 0, _share_groups)
+DESCRIBE_SHARE_GROUP_OFFSETS: Final = Api("DescribeShareGroupOffsets", 90, (1, 1), 0, _shared_offsets)

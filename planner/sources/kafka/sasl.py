@@ -10,6 +10,8 @@ from typing import Final
 from planner.sources.kafka.errors import ProtocolError
 
 MECHANISMS: Final = ("PLAIN", "SCRAM-SHA-256", "SCRAM-SHA-512")
+_MOST_BYTES: Final = 4_096
+"""Of a message of SCRAM: a nonce, a salt, a number, a signature."""
 """What we can do by ourselves; librdkafka can do more."""
 _MIN_ITERATIONS: Final = 4_096  # RFC 7677; Kafka stores no fewer. With less a listener could try passwords offline
 _MAX_DIGITS: Final = 7
@@ -53,6 +55,8 @@ def _scram(hash_name: str, username: str, password: str) -> Exchange:
 
 
 def _fields(message: bytes, required: str) -> dict[str, str]:
+    if len(message) > _MOST_BYTES:
+        raise ProtocolError(f"SCRAM: the broker's message has {len(message)} bytes, expected {_MOST_BYTES} at most")
     try:
         fields = dict(pair.split("=", 1) for pair in message.decode().split(","))
     except ValueError as error:  # also what is not UTF-8

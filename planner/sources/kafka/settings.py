@@ -9,19 +9,80 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Final
 
+from planner.documents.tenant_files import TenantFile, tenant_file
 from planner.errors import BadInputError
 from planner.sources.connections import connection
 
 PROTOCOLS: Final = ("PLAINTEXT", "SSL", "SASL_PLAINTEXT", "SASL_SSL")
 _HIDDEN: Final = "(hidden)"
-_SECRET: Final = re.compile(r"password|secret|\.pem$|token|jaas")
+_MOST_BYTES: Final = 256 * 1024
+_SECRET: Final = re.compile(r"password|passphrase|secret|\.pem$|token|jaas")
 _SHORTEST_SECRET: Final = 4  # hiding shorter ones would tear harmless words apart
 
-_PASSED_ON: Final = re.compile(
-    r"security\.protocol|sasl\.[a-z.]+|ssl\.(ca|certificate|key|crl|keystore|cipher|curves|sigalgs|providers)[a-z.]*"
-    r"|ssl\.endpoint\.identification\.algorithm|enable\.ssl\.certificate\.verification|https\.ca\.[a-z]+"
-    r"|broker\.address\.family|socket\.(connection\.setup\.)?(timeout|keepalive)[a-z.]*|client\.(id|dns\.lookup)"
+_LOCATIONS: Final = frozenset(
+    {
+        "ssl.ca.location",
+        "ssl.certificate.location",
+        "ssl.crl.location",
+        "ssl.key.location",
+        "ssl.keystore.location",
+        "https.ca.location",
+        "sasl.oauthbearer.assertion.file",
+        "sasl.oauthbearer.assertion.jwt.template.file",
+        "sasl.oauthbearer.assertion.private.key.file",
+    }
 )
+"""Properties that name a file."""
+_ENDPOINT_URL: Final = "sasl.oauthbearer.token.endpoint.url"
+"""The server that gets the account's secret and gives a token."""
+_PASSED_ON: Final = _LOCATIONS | {
+    "broker.address.family",
+    "client.dns.lookup",
+    "client.id",
+    "enable.ssl.certificate.verification",
+    "https.ca.pem",
+    "sasl.mechanism",
+    "sasl.mechanisms",
+    _ENDPOINT_URL,
+    "sasl.oauthbearer.assertion.algorithm",
+    "sasl.oauthbearer.assertion.claim.aud",
+    "sasl.oauthbearer.assertion.claim.exp.seconds",
+    "sasl.oauthbearer.assertion.claim.iss",
+    "sasl.oauthbearer.assertion.claim.jti.include",
+    "sasl.oauthbearer.assertion.claim.nbf.seconds",
+    "sasl.oauthbearer.assertion.claim.sub",
+    "sasl.oauthbearer.assertion.private.key.passphrase",
+    "sasl.oauthbearer.assertion.private.key.pem",
+    "sasl.oauthbearer.client.credentials.client.id",
+    "sasl.oauthbearer.client.credentials.client.secret",
+    "sasl.oauthbearer.client.id",
+    "sasl.oauthbearer.client.secret",
+    "sasl.oauthbearer.config",
+    "sasl.oauthbearer.extensions",
+    "sasl.oauthbearer.grant.type",
+    "sasl.oauthbearer.method",
+    "sasl.oauthbearer.scope",
+    "sasl.password",
+    "sasl.username",
+    "security.protocol",
+    "socket.connection.setup.timeout.ms",
+    "socket.keepalive.enable",
+    "socket.timeout.ms",
+    "ssl.ca.pem",
+    "ssl.certificate.pem",
+    "ssl.cipher.suites",
+    "ssl.curves.list",
+    "ssl.endpoint.identification.algorithm",
+    "ssl.key.password",
+    "ssl.key.pem",
+    "ssl.keystore.password",
+    "ssl.sigalgs.list",
+}
+"""librdkafka's names that say how to get in; all others are refused.
+
+Left out with intent: ``sasl.kerberos.*`` (a shell runs ``kinit.cmd``; confluent-kafka's wheels have no GSSAPI),
+``ssl.providers`` and ``ssl.engine.*`` (code that is loaded), ``sasl.oauthbearer.metadata.*`` (the machine's identity).
+"""
 _JAVA_ONLY: Final = re.compile(
     r"ssl\.(truststore|keymanager|trustmanager|protocol|enabled|engine|secure|provider$)[a-z.]*|ssl\.keystore\.type"
     r"|ssl\.keystore\.(key|certificate\.chain)|sasl\.(jaas|client\.callback|login)[a-z.]*"
@@ -50,19 +111,27 @@ class KafkaSettings:
     def read(cls, path: Path | str) -> "KafkaSettings":
         """Return the settings in a ``.properties`` file, or in a connection of Airflow where ``path`` is text.
 
+        A tenant's file names files of its own folder only, and only a token endpoint that an administrator listed.
         Raises ``BadInputError`` naming a property, never its value.
         """
         if isinstance(path, str):
             return cls._of_connection(path)
+        tenant = tenant_file(path)
+        text = _read(path)
         try:
-            lines = path.read_text(encoding="utf-8")
-        except (OSError, UnicodeDecodeError) as error:
-            reason = error.strerror if isinstance(error, OSError) else "not UTF-8"
-            raise BadInputError(f"cannot read the Kafka properties {path}: {reason}") from error
-        try:
-            return cls(_translate(_parse(lines)))
+            settings = cls(_translate(_parse(text)))
         except BadInputError as error:
             raise BadInputError(f"{path}: {error}") from error
+        if tenant is not None:
+            settings.check_tenant(tenant)
+        return settings
+
+    def check_tenant(self, file: TenantFile) -> None:
+        """Raise ``BadInputError`` for a location outside the file's folder and for an endpoint not listed for it."""
+        for name in sorted(_LOCATIONS & self.properties.keys()):
+            file.check_location(name, self.properties[name])
+        if _ENDPOINT_URL in self.properties:
+            file.check_url(_ENDPOINT_URL, self.properties[_ENDPOINT_URL])
 
     @classmethod
     def _of_connection(cls, reference: str) -> "KafkaSettings":
@@ -113,6 +182,19 @@ class KafkaSettings:
         return text
 
 
+def _read(path: Path) -> str:
+    try:
+        with path.open("rb") as stream:
+            content = stream.read(_MOST_BYTES + 1)
+        text = content.decode("utf-8")
+    except (OSError, UnicodeDecodeError) as error:
+        reason = error.strerror if isinstance(error, OSError) else "not UTF-8"
+        raise BadInputError(f"cannot read the Kafka properties {path}: {reason}") from error
+    if len(content) > _MOST_BYTES:
+        raise BadInputError(f"the Kafka properties {path} have more than {_MOST_BYTES} bytes: name another file")
+    return text
+
+
 def _text(value: object) -> str:
     """Return a value of JSON as a properties file would have it."""
     return str(value).lower() if isinstance(value, bool) else str(value)
@@ -157,7 +239,7 @@ def _translation(name: str, value: str, given: Mapping[str, str]) -> dict[str, s
         return translate(value, given)
     if _JAVA_ONLY.fullmatch(name):
         raise BadInputError(f"property {name} means something to Java clients only: {_ADVICE}")
-    if _PASSED_ON.fullmatch(name):
+    if name in _PASSED_ON:
         return {name: value}
     raise BadInputError(f"property {name} has no use here: keep those of SASL and TLS, remove the others")
 

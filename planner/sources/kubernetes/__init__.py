@@ -1,7 +1,7 @@
 """What an API server reports of a consumer Deployment: facts, pods, and what else sets its replicas. Only reads.
 
 Needs the extra ``kubernetes``. ``errors``, ``api`` (the one module that touches the official client), ``objects`` (JSON
-to our types), ``workload`` (``read_workload``, ``read_pods``).
+and ``scale_targets`` (JSON to our types), ``workload`` (``read_workload``, ``read_pods``).
 """
 
 from planner.errors import MissingExtraError
@@ -13,7 +13,7 @@ except ImportError as error:
 
 from planner.sources.kubernetes.api import KubernetesApi, own_namespace
 from planner.sources.kubernetes.errors import AnswerError, ForbiddenError, NotLetInError
-from planner.sources.kubernetes.workload import complete_workload, read_pods, read_workload
+from planner.sources.kubernetes.workload import complete_workload, read_named, read_pods, read_workload
 
 __all__ = [
     "AnswerError",
@@ -22,6 +22,7 @@ __all__ = [
     "NotLetInError",
     "complete_workload",
     "own_namespace",
+    "read_named",
     "read_pods",
     "read_workload",
 ]

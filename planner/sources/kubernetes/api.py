@@ -20,10 +20,13 @@ from kubernetes import config as kubeconfigs
 from kubernetes.client.exceptions import ApiException
 from kubernetes.config.config_exception import ConfigException
 
+from planner.documents.tenant_files import tenant_file
 from planner.errors import BadInputError, OutOfReachError, UnknownNameError
+from planner.model.deployments import APPS, BUILT_IN, DEPLOYMENT, STATEFUL_SET
 from planner.sources.connections import connection
 from planner.sources.kubernetes.errors import AnswerError, ForbiddenError, NotLetInError
-from planner.words import nearest_first, some
+from planner.sources.kubernetes.tenant_kubeconfig import tenant_kubeconfig
+from planner.text.words import nearest_first, some
 
 log = logging.getLogger(__name__)
 
@@ -37,6 +40,8 @@ _QUOTED: Final = 300
 """Characters of a server's own words that one error carries."""
 _NAME = re.compile(r"[a-z0-9]([-a-z0-9.]{0,251}[a-z0-9])?")
 _GONE: Final = 410
+Resource = tuple[str, str, str]
+"""API group, version and plural of a kind that is asked for by these."""
 _KEDA: Final = ("keda.sh", "v1alpha1", "scaledobjects")
 
 
@@ -61,6 +66,7 @@ class KubernetesApi:
         self._apps = official.AppsV1Api(self._client)
         self._autoscaling = official.AutoscalingV2Api(self._client)
         self._custom = official.CustomObjectsApi(self._client)
+        self._scaled: dict[tuple[str, str], Resource] = {}
 
     @classmethod
     def connect(
@@ -68,7 +74,8 @@ class KubernetesApi:
     ) -> Self:
         """Return an API by a kubeconfig file and one of its contexts; nothing is sent yet.
 
-        Text names a connection of Airflow, whose extra holds the kubeconfig as ``kube_config``.
+        Text names a connection of Airflow, whose extra holds the kubeconfig as ``kube_config``. A tenant's file may
+        start no program and name no file, and only a server that an administrator listed: ``tenant_kubeconfig``.
 
         Without either, the service account of the pod that we run in, or else kubectl's own default: ``KUBECONFIG`` or
         ``~/.kube/config`` with its current context. Raises ``BadInputError`` when there is none or it is broken.
@@ -95,21 +102,75 @@ class KubernetesApi:
         """Close the connections."""
         self._client.rest_client.pool_manager.clear()
 
-    def deployment(self, namespace: str, name: str) -> Json:
-        """Return one Deployment; raises ``UnknownNameError``, with those that exist, when it does not."""
+    def deployment(self, namespace: str, name: str, kind: str = DEPLOYMENT, api_version: str = APPS) -> Json:
+        """Return one Deployment, StatefulSet or other scale target.
+
+        A list would leave the kind out, a single object carries it. Raises ``UnknownNameError``, with those that exist,
+        when there is none of that name; and as ``scaled_resource`` does.
+        """
         _check_name("namespace", namespace)
-        _check_name("Deployment", name)
-        request = f"get Deployment {namespace}/{name}"
-        deployment = self._within(
-            request, lambda: self._ask(request, self._apps.read_namespaced_deployment, name, namespace)
-        )
+        _check_name(kind, name)
+        deployment = self.find_deployment(namespace, name, kind, api_version)
         if deployment is None:
             raise UnknownNameError(
-                f"{self.server} has no Deployment {name} in namespace {namespace}"
-                f"{self._list_others(namespace, name)}: correct namespace and name (in a policy: metadata.namespace "
-                "and scaleTargetRef)"
+                f"{self.server} has no {kind} {name} in namespace {namespace}"
+                f"{self._list_others(namespace, name, kind, api_version)}: correct namespace and name (in a policy: "
+                "metadata.namespace and scaleTargetRef)"
             )
         return deployment
+
+    def find_deployment(
+        self, namespace: str, name: str, kind: str = DEPLOYMENT, api_version: str = APPS
+    ) -> Json | None:
+        """Return a Deployment, StatefulSet or other scale target, ``None`` when there is none of that name."""
+        request = f"get {kind} {namespace}/{name}"
+        if (api_version, kind) in BUILT_IN:
+            read = self._target_methods(kind)[0]
+            return self._within(request, lambda: self._ask(request, read, name, namespace))
+        group, version, plural = self.scaled_resource(kind, api_version)
+        get = self._custom.get_namespaced_custom_object
+        return self._within(request, lambda: self._ask(request, get, group, version, namespace, plural, name))
+
+    def scale(self, namespace: str, name: str, kind: str, api_version: str) -> Json:
+        """Return the sub-resource ``scale`` of a target of another kind (``autoscaling/v1``).
+
+        Raises as ``scaled_resource`` does, and ``AnswerError`` where the target has gone in the meantime.
+        """
+        request = f"get the scale of {kind} {namespace}/{name}"
+        group, version, plural = self.scaled_resource(kind, api_version)
+        get = self._custom.get_namespaced_custom_object_scale
+        scale = self._within(request, lambda: self._ask(request, get, group, version, namespace, plural, name))
+        if scale is None:
+            raise AnswerError(f"{self.server}: {request}: it is gone: look whether somebody has deleted it")
+        return scale
+
+    def scaled_resource(self, kind: str, api_version: str) -> Resource:
+        """Return the resource of a kind that has a sub-resource ``scale``, by what the server says that it serves.
+
+        Raises ``UnknownNameError`` where it serves no such kind, or one without that sub-resource.
+        """
+        if (kind, api_version) not in self._scaled:
+            self._scaled[kind, api_version] = self._discover(kind, api_version)
+        return self._scaled[kind, api_version]
+
+    def _discover(self, kind: str, api_version: str) -> Resource:
+        group, _, version = api_version.partition("/")
+        request = f"list the kinds of {api_version}"
+        listed = self._within(request, lambda: self._ask(request, self._custom.get_api_resources, group, version))
+        if listed is None:
+            raise UnknownNameError(
+                f"{self.server} serves no {api_version}: correct the apiVersion of scaleTargetRef, or install that API"
+            )
+        resources = [each for each in listed.get("resources") or () if each.get("namespaced")]
+        names = {each["name"] for each in resources}
+        scaled = {each["kind"]: each["name"] for each in resources if f"{each['name']}/scale" in names}
+        if kind in scaled:
+            return group, version, scaled[kind]
+        others = some(sorted(scaled), 10) if scaled else "none"
+        raise UnknownNameError(
+            f"{self.server} serves no kind {kind} of {api_version} with a sub-resource scale (those that have one: "
+            f"{others}): a plan sets a count by it; correct scaleTargetRef, or add subresources.scale to the definition"
+        )
 
     def replica_sets(self, namespace: str | None, selector: str | None = None) -> list[Json]:
         """Return ReplicaSets, those that ``selector`` (a label selector) takes."""
@@ -137,14 +198,30 @@ class KubernetesApi:
 
         return self._list("ScaledObjects", namespace, listing, None)
 
-    def _list_others(self, namespace: str, name: str) -> str:
+    def _target_methods(self, kind: str) -> tuple[Callable[..., Any], Callable[..., Any]]:
+        """Return how one object of a kind is read, and how all are listed."""
+        if kind == STATEFUL_SET:
+            return self._apps.read_namespaced_stateful_set, self._apps.list_namespaced_stateful_set
+        return self._apps.read_namespaced_deployment, self._apps.list_namespaced_deployment
+
+    def _list_others(self, namespace: str, name: str, kind: str, api_version: str) -> str:
         try:
-            deployments = self._list("Deployments", namespace, self._apps.list_namespaced_deployment, None)
+            deployments = self._list(f"{kind}s", namespace, self._listing(kind, api_version), None)
         except OutOfReachError as error:
-            log.debug("other Deployments not listed", extra={"namespace": namespace, "reason": str(error)})
+            log.debug("others not listed", extra={"kind": kind, "namespace": namespace, "reason": str(error)})
             return ""
         names = nearest_first(name, (each["metadata"]["name"] for each in deployments))
         return f", but {some(names, 10)}" if names else ", and no other"
+
+    def _listing(self, kind: str, api_version: str) -> Callable[..., Any]:
+        if (api_version, kind) in BUILT_IN:
+            return self._target_methods(kind)[1]
+        group, version, plural = self.scaled_resource(kind, api_version)
+
+        def listing(namespace: str, **options: Any) -> Any:
+            return self._custom.list_namespaced_custom_object(group, version, namespace, plural, **options)
+
+        return listing
 
     def _list(self, kind: str, namespace: str | None, listing: Callable[..., Any], selector: str | None) -> list[Json]:
         where = () if namespace is None else (_check_name("namespace", namespace),)
@@ -261,6 +338,8 @@ def _load(configuration: official.Configuration, kubeconfig: Path | Json | None,
             log.debug("not in a pod, so by kubeconfig")
         else:
             return
+    if isinstance(kubeconfig, Path) and (tenant := tenant_file(kubeconfig)):
+        kubeconfig = tenant_kubeconfig(tenant, context)
     if isinstance(kubeconfig, dict):
         kubeconfigs.load_kube_config_from_dict(
             kubeconfig, context=context, client_configuration=configuration, persist_config=False

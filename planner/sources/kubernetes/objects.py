@@ -10,10 +10,15 @@ from datetime import datetime
 from typing import Any, Final
 
 from planner.model.deployments import (
+    APPS,
+    BUILT_IN,
+    DEPLOYMENT,
+    STATEFUL_SET,
     Autoscaler,
     Container,
     Deployment,
     FieldManager,
+    Ordinals,
     Pod,
     PreStop,
     ReadinessProbe,
@@ -48,9 +53,10 @@ def deployment_of(
     autoscalers: tuple[Autoscaler, ...] | None,
     problems: tuple[str, ...],
 ) -> Deployment:
-    """Return a Deployment (``apps/v1``) with what was read around it."""
+    """Return a Deployment or StatefulSet (``apps/v1``) with what was read around it; ``scale_target_of`` has others."""
     meta, spec, status = deployment["metadata"], deployment["spec"], (deployment.get("status") or {})
     template = spec["template"]["spec"]
+    ordinals = _ordinals(spec) if is_stateful_set(deployment) else None
     return Deployment(
         namespace=meta["namespace"],
         name=meta["name"],
@@ -64,17 +70,47 @@ def deployment_of(
         available=status.get("availableReplicas", 0),
         is_observed=status.get("observedGeneration", 0) >= meta["generation"],
         is_paused=spec.get("paused", False),
-        strategy=_strategy(spec["strategy"]),
-        containers=tuple(map(_container, template["containers"])),
+        strategy=_strategy(spec["strategy"]) if ordinals is None else _stateful_strategy(spec["updateStrategy"]),
+        containers=tuple(map(container_of, template["containers"])),
         grace_s=template["terminationGracePeriodSeconds"],
         min_ready_s=spec.get("minReadySeconds", 0),
-        progress_deadline_s=spec["progressDeadlineSeconds"],
+        progress_deadline_s=spec["progressDeadlineSeconds"] if ordinals is None else 0,
         uses_host_network=template.get("hostNetwork", False),
         pods=pods,
         autoscalers=autoscalers,
         replicas_set_by=replicas_set_by(meta),
         problems=problems,
         revision=revision_of(deployment),
+        ordinals=ordinals,
+    )
+
+
+def kind_of(deployment: Mapping[str, Any]) -> str:
+    """Return the kind of a scale target; items of a list, which lack it, are Deployments."""
+    return str(deployment.get("kind") or DEPLOYMENT)
+
+
+def api_version_of(deployment: Mapping[str, Any]) -> str:
+    """Return the API version of a scale target; items of a list lack it, and only Deployments are listed."""
+    return str(deployment.get("apiVersion") or APPS)
+
+
+def is_stateful_set(deployment: Mapping[str, Any]) -> bool:
+    """True for a StatefulSet of Kubernetes itself: others have kinds of that name, too."""
+    return (api_version_of(deployment), kind_of(deployment)) == (APPS, STATEFUL_SET)
+
+
+def is_of_other_kind(deployment: Mapping[str, Any]) -> bool:
+    """True for all but a Deployment or StatefulSet of Kubernetes itself."""
+    return (api_version_of(deployment), kind_of(deployment)) not in BUILT_IN
+
+
+def _ordinals(spec: Json) -> Ordinals:
+    rolling = (spec.get("updateStrategy") or {}).get("rollingUpdate") or {}
+    return Ordinals(
+        first=(spec.get("ordinals") or {}).get("start", 0),
+        is_ordered=spec["podManagementPolicy"] == "OrderedReady",
+        partition=rolling.get("partition", 0),
     )
 
 
@@ -107,6 +143,7 @@ def pod_of(pod: Json, workloads: Mapping[str, Workload]) -> Pod:
         workload=_workload(meta, workloads),
         created_at=_time(meta.get("creationTimestamp")),
         deletion_cost=_deletion_cost((meta.get("annotations") or {}).get(_DELETION_COST)),
+        deletion_cost_by=_annotated_by(meta, _DELETION_COST),
     )
 
 
@@ -115,7 +152,7 @@ def deployments_by_replica_set(replica_sets: Iterable[Json]) -> dict[str, Worklo
     deployments = {}
     for replica_set in replica_sets:
         meta = replica_set["metadata"]
-        owner = _controller(meta) or {"kind": "ReplicaSet", "name": meta["name"]}
+        owner = controller_of(meta) or {"kind": "ReplicaSet", "name": meta["name"]}
         deployments[meta["uid"]] = Workload(owner["kind"], meta["namespace"], owner["name"])
     return deployments
 
@@ -124,13 +161,13 @@ def replica_sets_of(deployment: Json, replica_sets: Iterable[Json]) -> list[Json
     """Return those of ``replica_sets`` that this very Deployment controls (by uid, not by name)."""
     uid = deployment["metadata"]["uid"]
     return [
-        replica_set for replica_set in replica_sets if (_controller(replica_set["metadata"]) or {}).get("uid") == uid
+        replica_set for replica_set in replica_sets if (controller_of(replica_set["metadata"]) or {}).get("uid") == uid
     ]
 
 
 def is_controlled_by(kubernetes_object: Json, uids: Iterable[str]) -> bool:
     """True when the object's controller has one of ``uids``."""
-    owner = _controller(kubernetes_object["metadata"])
+    owner = controller_of(kubernetes_object["metadata"])
     return owner is not None and owner["uid"] in uids
 
 
@@ -186,6 +223,13 @@ def _by_default(manager: Json, meta: Json) -> bool:
         return False
 
 
+def _stateful_strategy(strategy: Json) -> UpdateStrategy:
+    """Return how a StatefulSet updates: one pod after the other, never one more; ``OnDelete`` waits for a person."""
+    if strategy["type"] != "RollingUpdate":
+        return UpdateStrategy(strategy["type"])
+    return UpdateStrategy(strategy["type"], "0", str((strategy.get("rollingUpdate") or {}).get("maxUnavailable", 1)))
+
+
 def _strategy(strategy: Json) -> UpdateStrategy:
     limits = strategy.get("rollingUpdate")
     if limits is None:
@@ -193,7 +237,7 @@ def _strategy(strategy: Json) -> UpdateStrategy:
     return UpdateStrategy(strategy["type"], str(limits["maxSurge"]), str(limits["maxUnavailable"]))
 
 
-def _container(container: Json) -> Container:
+def container_of(container: Json) -> Container:
     probe, hook = container.get("readinessProbe"), (container.get("lifecycle") or {}).get("preStop")
     return Container(
         name=container["name"],
@@ -239,26 +283,39 @@ def _deletion_cost(text: str | None) -> int:
     return cost if -(2**31) <= cost < 2**31 else 0
 
 
+def _annotated_by(meta: Json, annotation: str) -> str | None:
+    """Return the field manager that wrote an annotation last, ``None`` where the server notes nobody."""
+    writers = [
+        entry
+        for entry in (meta.get("managedFields") or [])
+        if f"f:{annotation}" in (entry.get("fieldsV1") or {}).get("f:metadata", {}).get("f:annotations", {})
+    ]
+    last = max(writers, key=lambda entry: str(entry.get("time") or ""), default=None)
+    return (last or {}).get("manager") or None
+
+
 def _workload(meta: Json, workloads: Mapping[str, Workload]) -> Workload | None:
-    owner = _controller(meta)
+    owner = controller_of(meta)
     if owner is None:
         return None
     return workloads.get(owner["uid"]) or Workload(owner["kind"], meta["namespace"], owner["name"])
 
 
-def _controller(meta: Json) -> Json | None:
+def controller_of(meta: Json) -> Json | None:
+    """Return the owner reference of an object's controller, ``None`` where nobody controls it."""
     return next((owner for owner in (meta.get("ownerReferences") or []) if owner.get("controller")), None)
 
 
 def _targets(deployment: Json, reference: Json, default_kind: str) -> bool:
-    group = reference.get("apiVersion", "apps/v1").partition("/")[0]
+    group = reference.get("apiVersion", APPS).partition("/")[0]
     kind = reference.get("kind") or default_kind
-    return (group, kind, reference["name"]) == ("apps", "Deployment", deployment["metadata"]["name"])
+    own_group = api_version_of(deployment).partition("/")[0]
+    return (group, kind, reference["name"]) == (own_group, kind_of(deployment), deployment["metadata"]["name"])
 
 
 def _hpa(hpa: Json) -> Autoscaler:
     meta, spec, status = hpa["metadata"], hpa["spec"], (hpa.get("status") or {})
-    maker = _controller(meta)
+    maker = controller_of(meta)
     return Autoscaler(
         kind="HorizontalPodAutoscaler",
         name=meta["name"],

@@ -1,38 +1,59 @@
-"""``read_workload`` and ``read_pods``: what one Deployment is, and what runs in a namespace."""
+"""``read_workload`` and ``read_pods``: what one scale target is, and what runs in a namespace."""
 
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from datetime import datetime
 from typing import TypeVar
 
-from planner.model.deployments import Autoscaler, Deployment, Pod
+from planner.errors import UnknownNameError
+from planner.model.deployments import APPS, DEPLOYMENT, STATEFUL_SET, Autoscaler, Deployment, Pod
 from planner.sources.kubernetes.api import Json, KubernetesApi
 from planner.sources.kubernetes.errors import AnswerError, ForbiddenError
 from planner.sources.kubernetes.objects import (
+    api_version_of,
     deployment_of,
     deployments_by_replica_set,
     hpas_of,
     is_controlled_by,
+    is_of_other_kind,
+    is_stateful_set,
+    kind_of,
     pod_of,
     replica_sets_of,
     scaled_objects_of,
     selector_of,
 )
+from planner.sources.kubernetes.scale_targets import scale_target_of, selector_of_scale
+from planner.text.words import some
 
 _T = TypeVar("_T")
 
 
-def read_workload(api: KubernetesApi, namespace: str, name: str, at: datetime) -> Deployment:
-    """Return the Deployment ``name`` with its pods, autoscalers and managers of replicas; ``at`` is now, in UTC.
+def read_workload(
+    api: KubernetesApi, namespace: str, name: str, at: datetime, kind: str = DEPLOYMENT, api_version: str = APPS
+) -> Deployment:
+    """Return the scale target ``name`` with its pods, autoscalers and managers of replicas.
 
-    Five reads. Pods are those that its ReplicaSets control, not all that its selector takes. Where a part around the
-    Deployment is forbidden (403), ``problems`` says which right is missing; ``pods`` is then ``None``, and
-    ``autoscalers`` too unless one was found all the same.
+    ``at`` is now, in UTC. Five reads, and two more of a kind that is neither Deployment nor StatefulSet. Pods are those
+    that it controls, not all that its selector takes. Where a part around the target is forbidden (403), ``problems``
+    says which right is missing; ``pods`` is then ``None``, and ``autoscalers`` too unless one was found all the same.
 
-    Raises ``UnknownNameError`` when there is no such Deployment, ``BadInputError`` for impossible names, and
-    ``OutOfReachError`` or one of the errors below it when the Deployment itself cannot be read or the server leaves us.
+    Raises ``UnknownNameError`` when there is no such target, or its kind has no sub-resource ``scale``,
+    ``BadInputError`` for impossible names, and ``OutOfReachError`` or one of the errors below it when the target itself
+    cannot be read or the server leaves us.
     """
-    return complete_workload(api, f"{namespace}/{name}", api.deployment(namespace, name), at)
+    return complete_workload(api, f"{namespace}/{name}", api.deployment(namespace, name, kind, api_version), at)
+
+
+def read_named(api: KubernetesApi, namespace: str, name: str, at: datetime) -> Deployment:
+    """Return the Deployment of that name or, where there is none, the StatefulSet. Raises as ``read_workload``."""
+    try:
+        return read_workload(api, namespace, name, at)
+    except UnknownNameError as unknown:
+        try:
+            return read_workload(api, namespace, name, at, STATEFUL_SET)
+        except (UnknownNameError, ForbiddenError):
+            raise unknown from None
 
 
 def complete_workload(api: KubernetesApi, name: str, deployment: Json, at: datetime) -> Deployment:
@@ -41,7 +62,9 @@ def complete_workload(api: KubernetesApi, name: str, deployment: Json, at: datet
     ``name`` is its namespace and name, for errors: what was read may lack them. Raises as ``read_workload`` does.
     """
     problems: list[str] = []
-    with _kubernetes_shapes(api, f"Deployment {name}"):
+    with _kubernetes_shapes(api, f"{kind_of(deployment)} {name}"):
+        if is_of_other_kind(deployment):
+            return _complete_other(api, deployment, at, problems)
         pods = _unless_forbidden(lambda: _pods_of(api, deployment), problems)
         autoscalers = _autoscalers(api, deployment, problems)
         return deployment_of(deployment, at=at, pods=pods, autoscalers=autoscalers, problems=tuple(problems))
@@ -62,10 +85,50 @@ def read_pods(api: KubernetesApi, namespace: str | None) -> tuple[Pod, ...]:
 def _pods_of(api: KubernetesApi, deployment: Json) -> tuple[Pod, ...]:
     namespace, selector = deployment["metadata"]["namespace"], selector_of(deployment)
     pods = api.pods(namespace, selector)
+    if is_stateful_set(deployment):
+        uid = deployment["metadata"]["uid"]
+        return tuple(pod_of(pod, {}) for pod in pods if is_controlled_by(pod, (uid,)))
     # After the pods: a ReplicaSet is there before its first pod.
     ours = replica_sets_of(deployment, api.replica_sets(namespace, selector))
     workloads = deployments_by_replica_set(ours)
     return tuple(pod_of(pod, workloads) for pod in pods if is_controlled_by(pod, workloads))
+
+
+def _complete_other(api: KubernetesApi, target: Json, at: datetime, problems: list[str]) -> Deployment:
+    """Return a target of another kind with its pods: by its sub-resource ``scale``, which names their selector."""
+    namespace, name = target["metadata"]["namespace"], target["metadata"]["name"]
+    scale = api.scale(namespace, name, kind_of(target), api_version_of(target))
+    pods = _unless_forbidden(lambda: _pods_by_scale(api, target, scale, problems), problems)
+    return scale_target_of(
+        target,
+        scale,
+        at=at,
+        pods=None if pods is None else pods[0],
+        read_pods=None if pods is None else pods[1],
+        autoscalers=_autoscalers(api, target, problems),
+        problems=tuple(problems),
+    )
+
+
+def _pods_by_scale(
+    api: KubernetesApi, target: Json, scale: Json, problems: list[str]
+) -> tuple[list[Json], tuple[Pod, ...]]:
+    """Return the pods that the target controls, itself or by its ReplicaSets, as JSON and as pods.
+
+    Others that its selector takes are named among ``problems``: whose they are, nobody knows.
+    """
+    namespace, selector = target["metadata"]["namespace"], selector_of_scale(target, scale)
+    selected = api.pods(namespace, selector)
+    # All of the namespace: what labels another kind's ReplicaSets have, nobody says.
+    workloads = deployments_by_replica_set(replica_sets_of(target, api.replica_sets(namespace)))
+    uids = {target["metadata"]["uid"], *workloads}
+    own = [pod for pod in selected if is_controlled_by(pod, uids)]
+    if others := [pod["metadata"]["name"] for pod in selected if not is_controlled_by(pod, uids)]:
+        problems.append(
+            f"{some(others, 3)} match the selector of {kind_of(target)} {namespace}/{target['metadata']['name']}, but "
+            "neither it nor a ReplicaSet of its controls them: whether its count starts and stops them is unknown"
+        )
+    return own, tuple(pod_of(pod, workloads) for pod in own)
 
 
 def _autoscalers(api: KubernetesApi, deployment: Json, problems: list[str]) -> tuple[Autoscaler, ...] | None:

@@ -7,8 +7,8 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from planner.bounded import TooMuchError, bounded_json
 from planner.sources.prometheus.errors import AnswerError, TooLargeError
+from planner.text.bounded import TooMuchError, bounded_json
 
 Floats = NDArray[np.float64]
 _SHOWN = 120

@@ -8,11 +8,11 @@ from typing import Final, Self
 
 import numpy as np
 
-from planner.bounded import MOST_BYTES, TooMuchError, Unpacker
 from planner.errors import MissingExtraError, OutOfReachError
 from planner.sources.prometheus.access import Access
 from planner.sources.prometheus.answers import Series, data_of, error_of, label_sets, matrix
 from planner.sources.prometheus.errors import AnswerError, QueryError, RefusedError, TooLargeError
+from planner.text.bounded import MOST_BYTES, TooMuchError, Unpacker
 
 try:
     import httpx

@@ -8,7 +8,7 @@
     └── AmbiguousSeriesError   one figure comes from several places, and no matcher states which of them is meant
     OutOfReachError            exit 3: no server listens, no answer in time, 5xx
     └── AnswerError            what came is not what a Prometheus server sends, or only a part of it
-        └── TooLargeError      more came than is read (``planner.bounded``)
+        └── TooLargeError      more came than is read (``planner.text.bounded``)
 
 Messages name the URL (never an account), the query and what came.
 """

@@ -108,7 +108,7 @@ def gaps_in_knowledge(choice: Choice, metrics: GroupMetrics) -> Iterator[str]:
     """Yield what these metrics cannot show of this group."""
     family = choice.family
     if not family.is_by_queue:
-        yield f"metrics of {family.name} tell topics and brokers, not single queues: rates of queues are unknown"
+        yield f"metrics of {family.name} distinguish topics and brokers, not single queues: rates of queues are unknown"
     if not metrics.arrived.keys:
         yield f"no series {family.arrived.names[0]} of topics {', '.join(choice.topics)}: what arrives is unknown"
     if not metrics.lag.keys:

@@ -13,6 +13,7 @@ from planner.sources.prometheus.client import Prometheus
 from planner.sources.prometheus.figures import GroupMetrics, latest_levels
 from planner.sources.prometheus.history import gaps_in_knowledge, partition_offsets, partitions, read_metrics
 from planner.sources.prometheus.metric_table import read_table
+from planner.text.words import duration
 
 WITHIN = timedelta(days=1)
 """A group that has been without any series for longer is not known."""
@@ -68,14 +69,14 @@ def _problems(choice: Choice, metrics: GroupMetrics, at: datetime) -> Iterator[s
         return
     levels = latest_levels(metrics)
     counted = "" if levels.members is None else f" ({levels.members} of them are counted)"
-    yield f"metrics of {family.name} do not tell who the members are{counted}, nor what they own"
+    yield f"metrics of {family.name} do not say who the members are{counted}, nor what they own"
     if levels.members == 0 or not metrics.lag.keys:
         yield f"group {group} is offline, or what measures its lag is not scraped: no lag is known"
     elif not family.is_by_queue:
-        waits = "" if levels.lag_s is None else f", the oldest message waits for {levels.lag_s:.1f} s"
+        waits = "" if levels.lag_s is None else f", the oldest message waits for {duration(levels.lag_s)}"
         yield f"group {group} is {levels.lag} messages behind over all its topics{waits}"
     if family.is_by_queue and family.leader is None:
-        yield f"metrics of {family.name} do not tell which broker leads a partition"
+        yield f"metrics of {family.name} do not say which broker leads a partition"
     age_s = (at - metrics.newest_at).total_seconds() + family.refresh_s
     if age_s > _OLD_S:
-        yield f"the newest figures may be {age_s:.0f} s old: {family.name} is scraped or refreshed too rarely"
+        yield f"the newest figures may be {duration(age_s)} old: {family.name} is scraped or refreshed too rarely"

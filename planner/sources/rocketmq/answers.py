@@ -6,7 +6,7 @@ that are not used are not read, so a server may add its own. Shapes: RocketMQ 4.
 
 import math
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Final
 
 from planner.model.membership import ClientTuning, Subscription, TopicFigures
@@ -215,14 +215,11 @@ def running_info(body: bytes) -> RunningInfo:
     """Return what a member reports of itself in the answer to 307."""
     fields = shapes.mapping(fastjson.parse(body), "running info")
     table = shapes.mapping(fields.get("mqTable") or {}, "mqTable")
-    owned = [
-        queue
-        for queue, entry in ((shapes.queue(key, "mqTable"), entry) for key, entry in table.items())
-        if not _is_dropped(entry, queue)
-    ]
+    entries = {queue: entry for key, entry in table.items() for queue in [shapes.queue(key, "mqTable")]}
+    owned = [queue for queue, entry in entries.items() if not _is_dropped(entry, queue)]
     subscribed = shapes.mappings(fields.get("subscriptionSet") or [], "subscriptionSet")
     return RunningInfo(
-        tuning=_tuning(fields),
+        tuning=replace(_tuning(fields), cached_messages=_cached({queue: entries[queue] for queue in owned})),
         owned=tuple(sorted(owned)),
         subscriptions=tuple(sorted(map(_subscription, subscribed), key=lambda subscription: subscription.topic)),
     )
@@ -243,6 +240,14 @@ def _is_dropped(entry: Json, queue: MessageQueue) -> bool:
     return bool(fields.get("droped") or fields.get("dropped"))
 
 
+def _cached(owned: Mapping[MessageQueue, Json]) -> int | None:
+    """Return the messages that lie in the member's own queues, ``None`` as soon as one entry does not have them."""
+    counts = [shapes.mapping(entry, f"mqTable of {queue}").get("cachedMsgCount") for queue, entry in owned.items()]
+    if not counts or None in counts:
+        return None
+    return sum(shapes.integer(count, "cachedMsgCount in mqTable") for count in counts)
+
+
 def _tuning(fields: Mapping[Key, Json]) -> ClientTuning:
     properties = {
         str(name): value
@@ -253,7 +258,8 @@ def _tuning(fields: Mapping[Key, Json]) -> ClientTuning:
     return ClientTuning(
         strategy_class=strategy.rpartition("@")[0] or strategy if strategy else None,
         orderly=properties.get("PROP_CONSUMEORDERLY") == "true",
-        threads=_count(properties, "consumeThreadMax", "PROP_THREADPOOL_CORE_SIZE"),
+        # The queue in front of the pool has no bound, so that it never grows from its core size to consumeThreadMax.
+        threads=_positive(_count(properties, "PROP_THREADPOOL_CORE_SIZE", "consumeThreadMin", "consumeThreadMax")),
         batch_size=_count(properties, "consumeMessageBatchMaxSize"),
         pull_threshold=_count(properties, "pullThresholdForQueue"),
         started_at_ms=_count(properties, "PROP_CONSUMER_START_TIMESTAMP"),
@@ -269,6 +275,11 @@ def _count(properties: Mapping[str, str], *names: str) -> int | None:
         if isinstance(number, int):
             return number
     return None
+
+
+def _positive(count: int | None) -> int | None:
+    """Return the count; clients of other languages report -1 or 0 for what they do not know."""
+    return count if count is not None and count > 0 else None
 
 
 def _figures(table: Mapping[Key, Json]) -> tuple[TopicFigures, ...]:

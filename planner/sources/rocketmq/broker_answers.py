@@ -58,7 +58,8 @@ class GroupConfig:
 
     ``retry_max_times`` is how often a failed message comes again before it is dead (concurrent consumers),
     ``retry_queues`` how many queues its ``%RETRY%`` topic gets. ``notifies_changes`` is False where members learn
-    of others only at their own tick (20 s).
+    of others only at their own tick (20 s). ``in_order`` is ``consumeMessageOrderly``, which proxies hand to their
+    gRPC clients as FIFO.
     """
 
     group: str
@@ -67,6 +68,7 @@ class GroupConfig:
     retry_queues: int
     retry_max_times: int
     notifies_changes: bool
+    in_order: bool = False
 
 
 @dataclass(frozen=True, slots=True)
@@ -217,6 +219,7 @@ def _group_config(name: str, fields: Mapping[Key, Json]) -> GroupConfig:
         notifies_changes=shapes.flag(
             fields.get("notifyConsumerIdsChangedEnable", True), f"notifyConsumerIdsChangedEnable of {name}"
         ),
+        in_order=shapes.flag(fields.get("consumeMessageOrderly", False), f"consumeMessageOrderly of {name}"),
     )
 
 

@@ -131,7 +131,7 @@ def check_group(reports: Sequence[BrokerReport], group: str) -> None:
     asked = ", ".join(f"{report.broker.broker} ({report.broker.address})" for report in reports)
     if problems:
         raise OutOfReachError(
-            f"cannot tell whether group {group} exists, since of the brokers {asked} not all answered: "
+            f"cannot say whether group {group} exists, since of the brokers {asked} not all answered: "
             f"see whether they are up, then try again; {'; '.join(problems)}"
         )
     raise UnknownNameError(
@@ -140,10 +140,14 @@ def check_group(reports: Sequence[BrokerReport], group: str) -> None:
 
 
 def cluster_name(reports: Sequence[BrokerReport], cluster: str | None) -> tuple[str, tuple[str, ...]]:
-    """Return the cluster where the group lives, and a problem when there are several."""
+    """Return the cluster where the group lives, and a problem when there are several.
+
+    All clusters where no broker knows the group yet, but proxies list members of it.
+    """
     if cluster is not None:
         return cluster, ()
-    names = sorted({report.broker.cluster for report in reports if report.has_group})
+    at_home = [report for report in reports if report.has_group] or reports
+    names = sorted({report.broker.cluster for report in at_home})
     if len(names) > 1:
         return ",".join(names), (f"the group lives in {len(names)} clusters ({', '.join(names)}): name one of them",)
     return names[0], ()

@@ -47,7 +47,7 @@ def _state(session: QuerySession, broker: BrokerAddress) -> tuple[BrokerState, S
         permission=_integer(values.get("brokerPermission")),
         clock_ahead_s=None if errors["clock"] else clock.result(),
     )
-    unknown = (f"broker {broker.broker} does not tell its {what}: {error}" for what, error in errors.items() if error)
+    unknown = (f"broker {broker.broker} does not report its {what}: {error}" for what, error in errors.items() if error)
     return state, {} if errors["groups' settings"] else settings.result(), (*unknown, *_clock_problems(state))
 
 
@@ -59,7 +59,7 @@ def _clock_problems(state: BrokerState) -> tuple[str, ...]:
         return ()
     least, most, side = (low, high, "ahead of") if low > 0 else (-high, -low, "behind")
     return (
-        f"the clock of broker {state.broker} is {least:.1f} to {most:.1f} s {side} ours: the times that it tells are "
+        f"the clock of broker {state.broker} is {least:.1f} to {most:.1f} s {side} ours: the times that it reports are "
         f"off by as much, set one of the clocks right",
     )
 
@@ -100,6 +100,7 @@ def _settings(address: str, admin: RocketMQAdmin) -> Settings:
                 notifies_changes=config.notifies_changes,
                 retry_queues=config.retry_queues,
                 retry_max_times=config.retry_max_times,
+                in_order=config.in_order,
             )
             for config in admin.group_configs(address)
         }

@@ -51,7 +51,8 @@ class RocketMQAdmin:
 
     ``name_servers`` is ``host:port;host:port`` or a sequence of such; they are tried in order, starting with the
     one that answered last; a name that stands for several addresses is as many name servers. Brokers are asked at
-    the addresses that the name server gives. ``credentials`` sign every request, ``tls`` is for all servers.
+    the addresses that the name server gives. ``proxies`` are ``host:port`` of proxies' remoting port, which are asked
+    for the members of groups and nothing else. ``credentials`` sign every request, ``tls`` is for all servers.
     """
 
     def __init__(
@@ -61,8 +62,10 @@ class RocketMQAdmin:
         limits: TimeLimits | None = None,
         credentials: Credentials | None = None,
         tls: Tls | None = None,
+        proxies: Sequence[str] = (),
     ) -> None:
         self.limits = limits or TimeLimits()
+        self.proxies = tuple(dict.fromkeys(str(parse_address(proxy)) for proxy in proxies))
         self._credentials = credentials
         self._links = Links(self.limits, credentials, tls)
         self._name_servers = NameServers(name_servers, self._links.name_servers_as)
@@ -114,7 +117,7 @@ class RocketMQAdmin:
             raise
 
     def connections(self, broker: str, group: str) -> answers.GroupConnections | None:
-        """Return connections and subscriptions of ``group`` at a broker (request 203), ``None`` when it is offline."""
+        """Return connections and subscriptions of ``group`` at a broker or proxy (203), ``None`` when it is offline."""
         try:
             return self._ask(broker, requests.connections(group), answers.connections)
         except AnswerError as error:
@@ -158,7 +161,7 @@ class RocketMQAdmin:
     def groups_of_topic(self, broker: str, topic: str) -> tuple[str, ...]:
         """Return the groups that subscribe to a topic or have committed on it, sorted (request 300).
 
-        Brokers 5.3.3 list the topic's own name among them: hold the answer against ``group_configs``.
+        Brokers 5.3.3 list the topic's own name among them: compare the answer with ``group_configs``.
         """
         return self._ask(broker, requests.groups_of_topic(topic), broker_answers.group_list)
 

@@ -10,11 +10,11 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import Final
 
-from planner.bounded import MOST_BYTES
 from planner.sources.rocketmq import fastjson
 from planner.sources.rocketmq.credentials import Credentials
 from planner.sources.rocketmq.errors import FrameError, JsonError
 from planner.sources.rocketmq.requests import Request, RequestCode
+from planner.text.bounded import MOST_BYTES
 
 HEADER_JSON: Final = 0
 HEADER_BINARY: Final = 1
@@ -33,6 +33,8 @@ _LANGUAGES: Final = (
 )
 _ANSWER: Final = 1
 _MAX_HEADER: Final = 0xFFFFFF
+_MOST_HEADER: Final = 1_048_576
+"""Bytes of an answer's header that are read; it holds a few fields and a sentence, the body what was asked for."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -92,6 +94,8 @@ def decode(frame: bytes) -> Command:
     encoding, length = mark >> 24, mark & _MAX_HEADER
     if length > len(frame) - 4:
         raise FrameError(f"header length {length} in a frame of {len(frame)} bytes")
+    if length > _MOST_HEADER:
+        raise FrameError(f"header of {length} bytes, expected at most {_MOST_HEADER}")
     header, body = frame[4 : 4 + length], frame[4 + length :]
     if encoding == HEADER_JSON:
         return _from_json(header, body)

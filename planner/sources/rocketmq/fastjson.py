@@ -14,8 +14,8 @@ from collections.abc import Callable
 from json import JSONDecoder
 from typing import Final, TypeAlias, cast
 
-from planner.bounded import MOST_DEPTH, TooMuchError, check_values
 from planner.sources.rocketmq.errors import JsonError
+from planner.text.bounded import MOST_DEPTH, TooMuchError, check_values
 
 Scalar: TypeAlias = bool | int | float | str | None
 ObjectKey: TypeAlias = tuple[tuple[str, Scalar], ...]

@@ -80,9 +80,9 @@ def groups_in(session: QuerySession) -> GroupList:
             else:
                 names |= set(answer)
     if len(failures) == 2 * len(session.brokers):
-        raise OutOfReachError(f"no broker tells which groups there are: {next(iter(failures.values()))}")
+        raise OutOfReachError(f"no broker reports which groups there are: {next(iter(failures.values()))}")
     problems = (
-        f"broker {broker.broker} does not tell which groups {what}, so some may be missing: {error}"
+        f"broker {broker.broker} does not report which groups {what}, so some may be missing: {error}"
         for (broker, what), error in failures.items()
     )
     return GroupList(tuple(name for name in sorted(names) if not is_own(name)), tuple(problems))

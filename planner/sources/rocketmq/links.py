@@ -76,7 +76,7 @@ class Links:
                     line.connection.close()
 
     def name_servers_as(self, names: Mapping[Address, str]) -> None:
-        """Let certificates of these addresses be held against these names."""
+        """Let certificates of these addresses be checked against these names."""
         self._server_names |= names
 
     def ask(self, address: Address, request: Request, within_s: float) -> codec.Command:

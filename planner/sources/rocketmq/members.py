@@ -15,31 +15,45 @@ from planner.sources.rocketmq.unlisted import grpc_ids
 
 
 def members_of(
-    session: QuerySession, reports: Sequence[BrokerReport], group: str
+    session: QuerySession, reports: Sequence[BrokerReport], through_proxies: Sequence[BrokerReport], group: str
 ) -> tuple[tuple[Member, ...], tuple[str, ...]]:
     """Return the group's members, sorted by client id, and what could not be learned of them.
 
-    No gRPC client is asked: it answers no broker, and each question would take the broker's 10 s.
+    ``reports`` are the brokers', ``through_proxies`` the proxies'; a member that both list is one. No gRPC client is
+    asked: it answers no broker, and each question would take the broker's 10 s. Nor is a remoting client of a proxy:
+    proxies do not relay the question (``ClusterProxyRelayService``, 5.5.0).
     """
-    client_ids = sorted({client_id for report in reports for client_id in report.present_ids})
-    through_proxy = grpc_ids(reports, group)
+    everywhere = (*reports, *through_proxies)
+    at_brokers = {client_id for report in reports for client_id in report.present_ids}
+    at_proxies = {client_id for report in through_proxies for client_id in report.present_ids} - at_brokers
+    clients = grpc_ids(everywhere, group)
     asked = []
-    for number, client_id in enumerate(each for each in client_ids if each not in through_proxy):
+    for number, client_id in enumerate(sorted(at_brokers - clients)):
         first, *others = _brokers_of(client_id, number, reports)
         asked.append((client_id, session.relay(first, _running_info, session, others, group, client_id)))
     answers = [_member(client_id, reports, future) for client_id, future in asked]
-    members = [*(member for member, _ in answers), *(_grpc_member(client_id, reports) for client_id in through_proxy)]
-    problems = tuple(problem for _, problems in answers for problem in problems)
+    behind = sorted(at_proxies - clients)
+    members = [
+        *(member for member, _ in answers),
+        *(_listed_member(client_id, everywhere, is_grpc=True) for client_id in clients),
+        *(_listed_member(client_id, everywhere, is_grpc=False) for client_id in behind),
+    ]
+    problems = (
+        *(problem for _, problems in answers for problem in problems),
+        *(f"remoting client {each} is connected to a proxy, which relays no question to it" for each in behind),
+    )
     return tuple(sorted(members, key=lambda member: member.client_id)), problems
 
 
-def _grpc_member(client_id: str, reports: Sequence[BrokerReport]) -> Member:
-    """Return the member as the broker lists it; the version that it reports is the proxy's own."""
-    connections = [
-        connection for report in reports for connection in report.connections or () if connection.client_id == client_id
-    ]
-    address, language = (connections[0].address, connections[0].language) if connections else ("", "")
-    return Member(client_id, address, language, version=0, owned=(), protocol="grpc")
+def _listed_member(client_id: str, reports: Sequence[BrokerReport], *, is_grpc: bool) -> Member:
+    """Return a member as broker or proxy lists it; the version listed for a gRPC client is the proxy's own."""
+    connection = next(
+        (each for report in reports for each in report.connections or () if each.client_id == client_id),
+        ClientConnection(client_id, "", "", 0),
+    )
+    if is_grpc:
+        return Member(client_id, connection.address, connection.language, version=0, owned=(), protocol="grpc")
+    return Member(client_id, connection.address, connection.language, connection.version)
 
 
 def _brokers_of(client_id: str, number: int, reports: Sequence[BrokerReport]) -> tuple[BrokerAddress, ...]:
@@ -91,7 +105,7 @@ def _member(
     connection = connections[0] if connections else ClientConnection(client_id, "", "", 0)
     failure = failure_of(info)
     if failure:
-        problems.append(f"client {client_id} did not tell what it runs: {failure}")
+        problems.append(f"client {client_id} did not report what it runs: {failure}")
     running_info = None if failure else info.result()
     member = Member(
         client_id=client_id,

@@ -29,8 +29,9 @@ from planner.sources.rocketmq.client import RocketMQAdmin
 from planner.sources.rocketmq.groups import groups_in
 from planner.sources.rocketmq.members import members_of
 from planner.sources.rocketmq.offsets import offsets_of
+from planner.sources.rocketmq.proxies import proxy_reports, reports_a_member
 from planner.sources.rocketmq.query_session import QuerySession
-from planner.sources.rocketmq.topics import dead_letters, missed_topics, routes_of, topics_to_read
+from planner.sources.rocketmq.topics import check_queues, dead_letters, missed_topics, routes_of, topics_to_read
 from planner.sources.rocketmq.unlisted import hidden_lag, no_retry_topic, unlisted_activity
 
 log = logging.getLogger(__name__)
@@ -96,8 +97,10 @@ def _sample(
 ) -> GroupSample:
     start = time.monotonic()
     reports = broker_reports(session, group)
-    check_group(reports, group)
-    topic_names = topics_to_read(reports, group, topics)
+    through_proxies = proxy_reports(session, group)
+    everywhere = (*reports, *through_proxies)
+    check_group(everywhere, group)
+    topic_names = topics_to_read(everywhere, group, topics)
     unlisted, unlisted_problems = unlisted_activity(session, reports, group)
     spared = no_retry_topic(reports, unlisted, group)
     routes, route_problems = routes_of(session, topic_names, named=frozenset(topics or ()), spared=spared)
@@ -105,11 +108,12 @@ def _sample(
     letters, letter_problems = dead_letters(session, group)
     states, state_problems = broker_states(session, group)
     # Last: a silent member takes its time, and the offsets would be read so much later than the members.
-    members, member_problems = members_of(session, reports, group)
+    members, member_problems = members_of(session, reports, through_proxies, group)
     if topics is None and (missed := missed_topics(members, topic_names)):
         more_routes, more_route_problems = routes_of(session, missed, named=frozenset())
         more_offsets, more_offset_problems = offsets_of(session, reports, more_routes, missed, group)
         routes = tuple(sorted((*routes, *more_routes), key=lambda route: route.topic))
+        check_queues(routes)
         offsets = tuple(sorted((*offsets, *more_offsets), key=lambda entry: entry.queue))
         route_problems, offset_problems = route_problems + more_route_problems, offset_problems + more_offset_problems
     sample_cluster, cluster_problems = cluster_name(reports, cluster)
@@ -119,13 +123,14 @@ def _sample(
         *(problem for report in reports for problem in report.problems),
         *route_problems,
         *model_problems(reports, group),
-        *membership_problems(reports, routes, group),
+        *(membership_problems(reports, routes, group) if reports_a_member(reports, through_proxies) else ()),
+        *(problem for report in through_proxies for problem in report.problems),
         *member_problems,
         *offset_problems,
         *letter_problems,
         *state_problems,
         *unlisted_problems,
-        *hidden_lag(reports, unlisted, group),
+        *hidden_lag(everywhere, unlisted, group),
     )
     took_s = time.monotonic() - start
     log.debug("group observed", extra={"group": group, "took_s": took_s, "problems": len(problems)})
@@ -142,10 +147,11 @@ def _sample(
         dead_letters=letters,
         listed=tuple(report.listed for report in reports),
         rocketmq=RocketMQGroup(
-            consume_types=_values_of(reports, "consume_type"),
-            message_models=_values_of(reports, "message_model"),
+            consume_types=_values_of(everywhere, "consume_type"),
+            message_models=_values_of(everywhere, "message_model"),
             brokers=states,
             unlisted=unlisted,
+            proxies=tuple(report.listed for report in through_proxies),
         ),
     )
 

@@ -147,7 +147,7 @@ def _missing(routes: Iterable[TopicRoute], known: Mapping[MessageQueue, QueueOff
         if queues:
             problems.append(
                 f"topic {route.topic} has no offsets for {len(queues)} queues, as their brokers were not asked, "
-                f"did not answer or told of none: {some(map(short, queues))}"
+                f"did not answer or reported none: {some(map(short, queues))}"
             )
     return tuple(problems)
 
@@ -158,4 +158,6 @@ def _unread(routes: Sequence[TopicRoute], reported: Mapping[MessageQueue, QueueO
     extra = sorted(queue for queue in reported if queue not in read and queue.topic in topics)
     if not extra:
         return ()
-    return (f"offsets are told for {len(extra)} queues that no consumer reads by the route: {some(map(str, extra))}",)
+    return (
+        f"offsets are reported for {len(extra)} queues that no consumer reads by the route: {some(map(str, extra))}",
+    )

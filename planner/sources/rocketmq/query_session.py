@@ -49,7 +49,7 @@ class Server:
         if self._lost_s >= self._limit_s:
             raise OutOfReachError(
                 f"{self.name} was not asked any more: {self._lost_s:.0f} s were lost waiting for answers before, of at "
-                f"most {self._limit_s:.0f} s for one look: see who does not answer"
+                f"most {self._limit_s:.0f} s for one sample: see which server does not answer"
             )
         start = time.monotonic()
         try:
@@ -90,6 +90,10 @@ class QuerySession:
             for broker in brokers
         }
 
+        self._proxies = {
+            proxy: Server(f"proxy {proxy}", _AT_ONCE, limits.request_s * _AT_ONCE) for proxy in admin.proxies
+        }
+
     @classmethod
     def at(cls, admin: RocketMQAdmin, cluster: str | None, *, is_wide: bool) -> Self:
         """Return a session with all brokers, or those of one cluster.
@@ -106,8 +110,12 @@ class QuerySession:
     def __exit__(
         self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
     ) -> None:
-        for server in (self._name_server, *self._plain.values(), *self._relays.values()):
+        for server in self._servers:
             server.close()
+
+    @property
+    def _servers(self) -> tuple[Server, ...]:
+        return (self._name_server, *self._plain.values(), *self._relays.values(), *self._proxies.values())
 
     def ask(self, broker: BrokerAddress, call: Callable[..., _T], *arguments: object) -> "Future[_T]":
         """Let ``call(address, *arguments)`` be answered by a broker."""
@@ -116,6 +124,10 @@ class QuerySession:
     def relay(self, broker: BrokerAddress, call: Callable[..., _T], *arguments: object) -> "Future[_T]":
         """Let ``call(address, *arguments)`` be answered by a member, by way of a broker."""
         return self._relays[broker.broker].submit(call, broker.address, *arguments)
+
+    def ask_proxy(self, proxy: str, call: Callable[..., _T], *arguments: object) -> "Future[_T]":
+        """Let ``call(address, *arguments)`` be answered by one of ``admin.proxies``."""
+        return self._proxies[proxy].submit(call, proxy, *arguments)
 
     def route(self, topic: str) -> "Future[Route]":
         """Return a topic's route, asked for once; ``UnknownNameError`` without one."""

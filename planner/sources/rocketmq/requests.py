@@ -91,7 +91,7 @@ def member_ids(group: str) -> Request:
 
 
 def connections(group: str) -> Request:
-    """Ask a broker for the connections and subscriptions of ``group``."""
+    """Ask a broker, or a proxy (5.1.1 on), for the connections and subscriptions of ``group``."""
     return Request(RequestCode.GET_CONSUMER_CONNECTION_LIST, {"consumerGroup": group})
 
 

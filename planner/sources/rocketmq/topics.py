@@ -5,8 +5,9 @@ from collections.abc import Sequence
 from planner.errors import OutOfReachError, PlannerError, UnknownNameError
 from planner.model.membership import Member
 from planner.model.queues import RETRY_PREFIX
-from planner.model.routes import TopicRoute
+from planner.model.routes import MAX_GROUP_QUEUES, TopicRoute, count_read_queues
 from planner.sources.rocketmq.broker_reports import BrokerReport
+from planner.sources.rocketmq.errors import BodyError
 from planner.sources.rocketmq.query_session import QuerySession, failure_of
 
 DEAD_LETTER_PREFIX = "%DLQ%"
@@ -36,7 +37,7 @@ def routes_of(
 ) -> tuple[tuple[TopicRoute, ...], tuple[str, ...]]:
     """Return the routes of ``topics``, and problems; raises ``UnknownNameError`` for a named topic without one.
 
-    ``spared`` topics need not exist.
+    ``spared`` topics need not exist. Raises ``BodyError`` where the routes together state more queues than a group has.
     """
     routes: list[TopicRoute] = []
     problems: list[str] = []
@@ -53,7 +54,17 @@ def routes_of(
             problems.append(f"topic {topic} has no route at the name server, so its queues are not known")
         elif not isinstance(failure, UnknownNameError):
             problems.append(f"topic {topic}: its route is not known: {failure}")
+    check_queues(routes)
     return tuple(routes), tuple(problems)
+
+
+def check_queues(routes: Sequence[TopicRoute]) -> None:
+    """Raise ``BodyError`` where the routes of a group's topics state more than ``MAX_GROUP_QUEUES`` queues."""
+    if (queues := count_read_queues(routes)) > MAX_GROUP_QUEUES:
+        raise BodyError(
+            f"the routes of {len(routes)} topics state {queues} queues, expected {MAX_GROUP_QUEUES} at most: name the "
+            "topics that count (source.topics)"
+        )
 
 
 def dead_letters(session: QuerySession, group: str) -> tuple[int | None, tuple[str, ...]]:

@@ -39,6 +39,8 @@ class Address(NamedTuple):
 
 def parse_address(text: str) -> Address:
     """Return the address in ``text``: ``host:port``, an IPv6 host in brackets or not. Raises ``BadInputError``."""
+    if "@" in text:
+        raise BadInputError("an address has an @: write host:port alone, and the account into a file of credentials")
     host, colon, port = text.strip().rpartition(":")
     host = host.removeprefix("[").removesuffix("]")
     is_port = colon and port.isascii() and port.isdigit() and len(port) <= 5 and 0 < int(port) < 65536

@@ -29,7 +29,7 @@ _POP: Final = "CONSUME_POP"
 
 
 def grpc_ids(reports: Sequence[BrokerReport], group: str) -> frozenset[str]:
-    """Return which of the listed members are gRPC clients of a proxy in the broker's process.
+    """Return which of the members that brokers or proxies list are gRPC clients.
 
     Their ids show it. A remoting client whose instance name has the same form subscribes the group's ``%RETRY%`` topic,
     or broadcasts, which no gRPC client does.

@@ -16,6 +16,6 @@ how processes ended and what they wrote.
 ``images``, ``addresses``), ``consumers`` has containers that are real consumers, ``rest`` speaks to it.
 """
 
-from tests.clusters.kubernetes.control_plane import ControlPlane, deployment
+from tests.clusters.kubernetes.control_plane import ControlPlane, deployment, stateful_set
 
-__all__ = ["ControlPlane", "deployment"]
+__all__ = ["ControlPlane", "deployment", "stateful_set"]

@@ -2,6 +2,7 @@
 
 import json
 import os
+import shlex
 import sys
 from collections.abc import Mapping, Sequence
 from pathlib import Path
@@ -9,11 +10,12 @@ from pathlib import Path
 from tests.clusters.artifacts import find_program
 from tests.clusters.kafka_load import java_consumer
 from tests.clusters.kubernetes.rest import Json
-from tests.clusters.rocketmq_load import API_TIMEOUT_MS, compiled
+from tests.clusters.rocketmq_grpc import grpc_consumer
+from tests.clusters.rocketmq_load import API_TIMEOUT_MS, MAIN, compiled, shared_classes
 
 _JVM = ("-Xmx128m", "-Xss512k", "-XX:TieredStopAtLevel=1", "-XX:+UseSerialGC", "-Xshare:auto")
 _LOG = "main.log"
-_KAFKA_CONSUMER = Path(__file__).parents[2] / "load" / "kafka" / "pod_consumer.py"
+_KAFKA_PROGRAMS = Path(__file__).parents[2] / "load" / "kafka"
 
 
 def rocketmq_consumer(
@@ -43,8 +45,9 @@ def rocketmq_consumer(
         "api-timeout-ms": API_TIMEOUT_MS,
         **(options or {}),
     }
-    class_path = os.pathsep.join(map(str, compiled(client_version)))
-    program = [find_program("java"), *_JVM, "-Duser.home=.", "-cp", class_path, "dev.consumerplanner.load.Main"]
+    jars = compiled(client_version)
+    path = os.pathsep.join(map(str, jars))
+    program = [find_program("java"), *_JVM, *shared_classes(jars), "-Duser.home=.", "-cp", path, MAIN]
     return {
         "command": program,
         "args": ["consume", *(word for key, value in flags.items() for word in (f"--{key}", str(value)))],
@@ -54,16 +57,22 @@ def rocketmq_consumer(
 
 
 def kafka_consumer(
-    bootstrap: str, *, group: str, topic: str, delivery_log: str, settings: Mapping[str, str | int] | None = None
+    bootstrap: str,
+    *,
+    group: str,
+    topic: str,
+    delivery_log: str,
+    settings: Mapping[str, str | int] | None = None,
+    program: str = "pod_consumer.py",
 ) -> Json:
     """Return a container that runs a librdkafka consumer whose client id is the pod's name.
 
     ``delivery_log`` may hold ``$(POD_NAME)``; ``settings`` are librdkafka's. It is ready once it was assigned
-    something, and leaves the group on SIGTERM.
+    something, and leaves the group on SIGTERM. With ``share_consumer.py`` it is one of a share group.
     """
     words = [bootstrap, group, topic, delivery_log, json.dumps(dict(settings or {}))]
     return {
-        "command": [sys.executable, str(_KAFKA_CONSUMER)],
+        "command": [sys.executable, str(_KAFKA_PROGRAMS / program)],
         "args": words,
         "env": [_field("POD_NAME", "metadata.name")],
         "readinessProbe": _probe("test", "-e", "assigned"),
@@ -102,6 +111,22 @@ def java_kafka_consumer(
         "args": words,
         "env": [_field("POD_NAME", "metadata.name")],
         "readinessProbe": _probe("grep", "-q", " assigned ", _LOG),
+    }
+
+
+def grpc_container(endpoints: str, *, group: str, service_ms: int) -> Json:
+    """Return a container that runs a gRPC consumer of RocketMQ 5, whose topic is named as its group.
+
+    Its client names itself by its host: in a pod that is the pod's name.
+    """
+    program, *words = grpc_consumer(endpoints, {group: group}, service_ms=service_ms, home=".")
+    command = shlex.join([program, "-Djdk.net.hosts.file=hosts", *words])
+    named = f'hostname "$POD_NAME" && echo "127.0.0.1 $POD_NAME" > hosts && exec {command}'
+    return {
+        "command": [find_program("unshare")],
+        "args": ["--uts", "sh", "-c", named],
+        "env": [_field("POD_NAME", "metadata.name")],
+        "readinessProbe": _probe("grep", "-q", "^READY", _LOG),
     }
 
 

@@ -2,6 +2,7 @@
 
 import contextlib
 import secrets
+import shutil
 import subprocess
 from collections.abc import Callable, Sequence
 from pathlib import Path
@@ -173,6 +174,29 @@ class ControlPlane(Launcher):
         self.api_server.wait_until("its certificate", self.ca_file.exists, READY_S)
         self.api_server.wait_until("readiness", self.is_ready, READY_S)
 
+    def back_up_etcd(self, folder: Path) -> None:
+        """Copy etcd's files into a new folder, as a snapshot of its disk has them: etcd stands still meanwhile."""
+        self.etcd.freeze()
+        try:
+            shutil.copytree(self.directory / "etcd", folder)
+        finally:
+            self.etcd.resume()
+
+    def restore_etcd(self, folder: Path) -> None:
+        """Go back to a backup, as an administrator does: every process of the control plane is started anew on it.
+
+        Pods and their processes are left alone, and so is whoever else talks to the API server.
+        """
+        stop_together((self.scheduler, self.controllers), STOP_S)
+        self.api_server.kill()
+        self.etcd.kill()
+        shutil.rmtree(self.directory / "etcd")
+        shutil.copytree(folder, self.directory / "etcd")
+        self._start_etcd()
+        self.start_api_server()
+        self.controllers.start()
+        self.scheduler.start()
+
     def is_ready(self) -> bool:
         """True when the API server says so; False also while it does not answer, or breaks a connection off."""
         try:
@@ -186,8 +210,7 @@ class ControlPlane(Launcher):
 
     def _start_all(self) -> None:
         self._write_secrets()
-        self.etcd.start()
-        self.etcd.wait_for_line("etcd is ready", READY_S)
+        self._start_etcd()
         self.start_api_server()
         self.controllers.start()
         self.scheduler.start()
@@ -196,6 +219,10 @@ class ControlPlane(Launcher):
         )
         self.kubelet.start()
         self._make_canary()
+
+    def _start_etcd(self) -> None:
+        self.etcd.start()
+        self.etcd.wait_for_line("etcd is ready", READY_S)
 
     def _stop_all(self) -> None:
         self.kubelet.stop()
@@ -306,6 +333,12 @@ def deployment(name: str, replicas: int = 1, container: Json | None = None, **po
             "template": {"metadata": {"labels": labels}, "spec": {"containers": containers, **pod_spec}},
         },
     }
+
+
+def stateful_set(name: str, replicas: int = 1, container: Json | None = None, **spec: Any) -> Json:
+    """Return a StatefulSet document whose pods carry the label ``app: name``; ``spec`` adds to its spec."""
+    document = deployment(name, replicas, container)
+    return {**document, "kind": "StatefulSet", "spec": {**document["spec"], "serviceName": name, **spec}}
 
 
 def _available(found: Json) -> Json | None:

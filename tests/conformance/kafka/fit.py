@@ -9,6 +9,7 @@ from collections.abc import Iterable
 
 import numpy as np
 
+from planner.documents.forecast.kafka import read_request
 from planner.forecast.kafka.answers.answer import forecast_kafka
 from planner.forecast.kafka.membership.process_times import CALM
 from tests.conformance.fit import LEVELS, even_spread
@@ -37,7 +38,7 @@ def places(records: Iterable[Record]) -> dict[tuple[str, str, str], list[Place]]
     """Return by kind, protocol and figure: place among the trials from 0 to 1, width of the interval, inside it."""
     found: dict[tuple[str, str, str], list[Place]] = {}
     for record in records:
-        totals = forecast_kafka(record.request).totals()
+        totals = forecast_kafka(read_request(record.request)).totals()
         for measure in MEASURES:
             trials, seen = getattr(totals, measure), record.observed["total"][measure]
             if trials is None or seen is None or np.isnan(trials).any():

@@ -5,7 +5,7 @@ from typing import cast
 
 import pytest
 
-from planner.forecast import forecast
+from planner.documents.forecast import forecast
 from tests.conformance.kafka.__main__ import AT_ONCE, next_wave
 from tests.conformance.kafka.cells import Case, Cell, Document
 from tests.conformance.kafka.coordinator import Picture

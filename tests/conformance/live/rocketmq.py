@@ -7,7 +7,7 @@ from concurrent.futures import ThreadPoolExecutor, wait
 from dataclasses import replace
 from functools import partial
 
-from planner.forecast import forecast
+from planner.documents.forecast import forecast
 from tests.clusters.errors import StartFailedError
 from tests.clusters.rocketmq import NEW, RocketMQCluster
 from tests.clusters.rocketmq_load import RocketMQLoad

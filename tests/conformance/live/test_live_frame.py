@@ -5,7 +5,7 @@ from math import comb
 
 import pytest
 
-from planner.forecast import forecast
+from planner.documents.forecast import forecast
 from tests.conformance.live.bound import COVERAGE, LEVEL, least_covered
 from tests.conformance.live.rocketmq import LOCKS, QUICK
 from tests.conformance.live.test_live_transitions import GROUPS, TRANSITIONS, transition
@@ -51,7 +51,8 @@ def test_quick_polls_bring_a_change_of_brokers_into_seconds(kind: str) -> None:
 
 def seen(pause_s: float, doubt: str = "", name: str = "crash") -> Transition:
     """A crash with that pause and no duplicates."""
-    observed = {"moved": [], "total": {"pause_s": pause_s, "duplicates": 0, "settle_s": pause_s}}
+    total = {"pause_s": pause_s, "stall_s": None, "duplicates": 0, "settle_s": pause_s}
+    observed = {"moved": [], "total": total}
     compared = compare(Record(name, "rocketmq", rocketmq_request(leave("crash", 2), trials=20), observed, {}))
     return Transition(name, compared, {}, doubt)
 

@@ -11,7 +11,7 @@ from pathlib import Path
 
 import psutil
 
-from planner.forecast import forecast
+from planner.documents.forecast import forecast
 from tests.clusters.errors import StartFailedError
 from tests.clusters.network import Apart, apart
 from tests.clusters.rocketmq import RocketMQCluster

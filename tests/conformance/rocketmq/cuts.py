@@ -17,7 +17,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
-from planner.forecast import forecast
+from planner.documents.forecast import forecast
 from tests.clusters.network import Apart, apart
 from tests.clusters.rocketmq import NEW, RocketMQCluster
 from tests.clusters.rocketmq_load import ConsumerProcess, Delivery, QueueCurve

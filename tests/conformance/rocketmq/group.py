@@ -12,6 +12,7 @@ from tests.clusters.network import Apart
 from tests.clusters.rocketmq import RocketMQCluster
 from tests.clusters.rocketmq_load import ConsumerProcess, Look, ProducerProcess, QueueCurve, RocketMQLoad
 from tests.conformance.measure import Delivered, Hold, Log, parts
+from tests.conformance.record import PINNED
 from tests.conformance.rocketmq.cells import Config
 
 MOST_SECONDS = 3600.0
@@ -239,6 +240,7 @@ class LiveGroup:
             "service_time_s": self.config.call_s,
             "settings": dict(self.config.settings),
             "change": change,
+            **({"producers": PINNED} if change["kind"] == "broker_down" else {}),
             "trials": 200,
             "seed": 1,
         }

@@ -16,7 +16,7 @@ from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass, field
 from typing import Any
 
-from planner.forecast import forecast
+from planner.documents.forecast import forecast
 from tests.clusters import rocketmq_remoting as remoting
 from tests.clusters.network import Apart, apart
 from tests.clusters.rocketmq import NEW, QueueCounts, RocketMQCluster

@@ -12,7 +12,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from planner.forecast import forecast
+from planner.documents.forecast import forecast
 from tests.clusters import rocketmq_remoting as remoting
 from tests.clusters.rocketmq import NEW, Broker, QueueCounts, RocketMQCluster
 from tests.conformance.measure import Log, NotSettledError, measure, owners_of

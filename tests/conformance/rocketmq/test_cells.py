@@ -9,7 +9,7 @@ from typing import Any, cast
 
 import pytest
 
-from planner.forecast import forecast
+from planner.documents.forecast import forecast
 from tests.clusters.rocketmq_load import Delivery, QueueCurve
 from tests.conformance.fit import even_spread
 from tests.conformance.measure import Hold, parts

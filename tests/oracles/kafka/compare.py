@@ -8,10 +8,12 @@ from typing import Any
 
 import numpy as np
 
-from planner.allocation.kafka import Answer, assign
+from planner.allocation.kafka import Answer
 from planner.allocation.kafka.assignment import assignments_of, find_assignor
-from planner.allocation.kafka.request import named_group, read_request
+from planner.allocation.kafka.request import named_group
 from planner.allocation.ordering import java_sorted
+from planner.documents.allocation import read_kafka
+from tests.allocations import assign
 from tests.oracles.kafka.oracle import KafkaOracle
 
 Document = dict[str, Any]
@@ -61,7 +63,7 @@ def _difference_in_another_walk(request: Document, ours: Answer, answer: Documen
 
 def answer_walking(request: Document, random: Random | None) -> Assignments:
     """Return our assignments with the members walked in a random order, or by id when ``random`` is None."""
-    named = named_group(read_request(request))
+    named = named_group(read_kafka(request))
     walk = list(range(named.group.member_count))
     if random is not None:
         random.shuffle(walk)

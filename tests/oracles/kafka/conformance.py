@@ -10,7 +10,7 @@ import sys
 import time
 from collections import Counter
 
-from planner.allocation.kafka import assign
+from tests.allocations import assign
 from tests.oracles.kafka.compare import Document, disagreement, explain
 from tests.oracles.kafka.oracle import NEWEST, OLD_CLIENT, KafkaOracle
 from tests.oracles.kafka.requests import CLIENT_STRATEGIES, STRATEGIES, random_request

@@ -4,7 +4,7 @@ from collections.abc import Callable, Sequence
 from random import Random
 from typing import Any
 
-from planner.allocation.kafka import assign
+from tests.allocations import assign
 
 Document = dict[str, Any]
 

@@ -5,7 +5,7 @@ from collections.abc import Iterator
 
 import pytest
 
-from planner.allocation.kafka import assign
+from tests.allocations import assign
 from tests.oracles.kafka.compare import Document, as_pairs, disagreement, explain, first_disagreement, properties_differ
 from tests.oracles.kafka.oracle import NEWEST, OLD_CLIENT, KafkaOracle
 from tests.oracles.kafka.requests import CLIENT_STRATEGIES, STRATEGIES, large_request, random_request
@@ -98,3 +98,17 @@ def test_the_comparison_can_fail_and_shrinks(newest: KafkaOracle) -> None:
     assert len(small["members"]) <= 2
     assert sum(small["partitions"].values()) <= 4
     assert disagreement(small, newest.answer(small)) is None
+
+
+@pytest.mark.parametrize("strategy", STRATEGIES)
+def test_claims_of_topics_that_are_gone_change_nothing(newest: KafkaOracle, strategy: str) -> None:
+    """The real classes leave them aside; of a number beyond an existing topic our warning says more."""
+    for owned in ([["t", 1], ["t", 0]], []):
+        members = [
+            {"id": "a", "topics": ["t"], "owned": [*owned, ["gone", 3]], "generation": 1},
+            {"id": "b", "topics": ["t"], "owned": [["t", 2]], "generation": 1},
+        ]
+        request: Document = {"system": "kafka", "strategy": strategy, "partitions": {"t": 4}, "members": members}
+        seen = newest.answer({**request, "group": "g", "options": {}})
+        found = {name: sorted(map(tuple, partitions)) for name, partitions in seen.items()}
+        assert found == assign(request)["assignments"]

@@ -81,6 +81,16 @@ def test_every_decision_has_a_next_command(cause: HoldCause | None, commands: Po
     assert not {"delete", "reset", "--force"} & set(str(step).split())
 
 
+def test_a_strategy_that_cannot_be_simulated_asks_for_the_fields_that_its_sentence_names() -> None:
+    reason = "no room for m-1: state its room in spec.strategyOptions, or that of new pods in spec.newPods.room"
+    step = next_step(HoldCause.UNSUPPORTED_STRATEGY, FILES, reason)
+    assert str(step) == (
+        "planner plan snap.json --policy shop.yaml -o plan.yaml"
+        "   # after spec.strategyOptions or spec.newPods.room in shop.yaml says it"
+    )
+    assert "doctor" in next_step(HoldCause.UNSUPPORTED_STRATEGY, FILES, "every queue is given to several").command
+
+
 def test_next_commands_name_what_the_reader_has() -> None:
     assert next_step(HoldCause.OLD_DATA, FILES).command == "planner snapshot --policy shop.yaml -o snap.json"
     assert next_step(HoldCause.OTHER_SCALER, FILES).command == "planner plan snap.json --policy shop.yaml -o plan.yaml"

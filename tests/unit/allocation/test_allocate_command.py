@@ -12,9 +12,9 @@ from hypothesis import given
 from hypothesis import strategies as st
 from typer.testing import CliRunner, Result
 
-from planner.allocation.answers import answer_all
 from planner.allocation.registry import KINDS
 from planner.cli.allocate import allocate
+from planner.documents.allocation import answer_all
 from planner.errors import BadInputError
 from tests.oracles import topologies
 
@@ -324,7 +324,7 @@ def test_both_systems_in_one_list() -> None:
 
 
 def test_a_bad_kafka_request_is_one_sentence() -> None:
-    members = [{**KAFKA["members"][0], "owned": [["t0", 9]]}]
+    members = [{**KAFKA["members"][0], "owned": [["t0", "9"]]}]
     result = run({**KAFKA, "members": members})
     assert isinstance(result.exception, BadInputError)
     assert "t0" in str(result.exception)

@@ -10,11 +10,11 @@ from typing import Any
 
 import pytest
 
-from planner.allocation.answers import answer_all
 from planner.allocation.custom import CheckedStrategy
 from planner.allocation.group import GroupAllocation, allocate_group
 from planner.allocation.plugins import ENTRY_POINTS, FILES_VARIABLE, allow
 from planner.allocation.registry import find_strategy, known_names
+from planner.documents.allocation import answer_all
 from planner.documents.policy import parse_policy
 from planner.errors import BadInputError, UnknownNameError
 from planner.model.queues import MessageQueue

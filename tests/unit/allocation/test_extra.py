@@ -4,8 +4,8 @@ from typing import Any
 
 import pytest
 
-from planner.allocation.answers import answer
 from planner.allocation.extra.names import host_of, stable_name
+from planner.documents.allocation import answer
 
 
 def queues(*numbers: int) -> list[dict[str, Any]]:

@@ -4,8 +4,9 @@ import pytest
 
 from planner.allocation.group import allocate_group
 from planner.allocation.registry import find_strategy
-from planner.allocation.request import answer_document, read_request
+from planner.allocation.request import answer_document
 from planner.allocation.rocketmq.consistent_hash import build_ring, client_points, queue_points
+from planner.documents.allocation import read_rocketmq
 from planner.model.queues import MessageQueue
 from tests.unit.allocation.worked import CONFIG_LIST, CONFIG_ROWS, MOVES, WORKED
 
@@ -13,7 +14,7 @@ from tests.unit.allocation.worked import CONFIG_LIST, CONFIG_ROWS, MOVES, WORKED
 @pytest.mark.parametrize("row", WORKED)
 def test_worked_row(row: str) -> None:
     worked = WORKED[row]
-    answer = answer_document(read_request(worked.request).allocate())
+    answer = answer_document(read_rocketmq(worked.request).allocate())
     assert answer["assignments"] == worked.assignments
     assert answer.get("unowned", []) == worked.long(worked.unowned)
 
@@ -28,7 +29,7 @@ def test_config_row(row: str) -> None:
         "clients": ["c0", "c1"],
         "options": {"config": lists},
     }
-    assignments = answer_document(read_request(request).allocate())["assignments"]
+    assignments = answer_document(read_rocketmq(request).allocate())["assignments"]
     assert {client: [queue[2] for queue in queues] for client, queues in assignments.items()} == owned
 
 

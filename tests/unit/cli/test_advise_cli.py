@@ -10,7 +10,7 @@ import yaml
 from planner.advice.next_step import AddressCommands
 from planner.advice.sentences import price_sentence
 from planner.cli.address import Address
-from planner.cli.advise import document
+from planner.cli.advice_output import document
 from planner.cli.advise_view import headline
 from planner.cli.concluding import Conclusion, conclude
 from planner.cli.default_policy import default_highest, default_policy, policy_name, with_window
@@ -209,6 +209,7 @@ def _as_kafka(sample: GroupSample) -> GroupSample:
         (("--group", "g", "--kafka", "h:2", "--deployment", "a/b/c"), "expected NAMESPACE/NAME"),
         (("--group", "g", "--kafka", "h:2", "--tls"), "--tls and --ca-file go with -n"),
         (("--group", "g", "--kafka", "h:2", "--kubeconfig", "k"), "needs --deployment"),
+        (("--all", "--prometheus", "http://h:9", "--proxy", "h:8080"), "reads no broker: leave --proxy out"),
     ],
 )
 def test_options_that_do_not_go_together_are_named(arguments: tuple[str, ...], said: str) -> None:
@@ -242,7 +243,7 @@ def test_plan_goes_by_the_policy_of_today(tmp_path: Path) -> None:
 
     policy.write_text(POLICY.replace("seconds: 120", "seconds: 600"), encoding="utf-8")
     held = planner("plan", tmp_path / "snap.json", "-p", policy, "-o", tmp_path / "hold.yaml", "--at", "snapshot")
-    assert "samples of 120 s for a window of 600 s" in held.stdout
+    assert "samples of 2 min for a window of 10 min" in held.stdout
     assert held.stdout.splitlines()[-1].startswith(f"Next: planner snapshot --policy {policy}")
 
 

@@ -96,7 +96,7 @@ def test_what_is_no_plan_is_refused(tmp_path: Path) -> None:
 @pytest.mark.parametrize("typed", [(), ("set the offsets of billing-2",), ("set the offsets of billing-3",)])
 def test_offsets_are_written_only_where_every_phrase_was_typed(tmp_path: Path, typed: tuple[str, ...]) -> None:
     phrases = ("set the offsets of billing-2", "set the offsets of billing-3")
-    steps = (CloneOffsets("billing-2", phrases[0], 60), ResetOffsets("billing-3", SINCE, phrases[1], 60))
+    steps = (CloneOffsets("billing-2", phrases[0], 60), ResetOffsets("billing-3", phrases[1], 60, to_time=SINCE))
     path = written(tmp_path, plan(steps=steps, migration="strategy"))
     missing = next(phrase for phrase in phrases if phrase not in typed)
     options = [word for phrase in typed for word in ("--confirm", phrase)]

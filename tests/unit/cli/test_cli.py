@@ -7,16 +7,19 @@ import shutil
 import socket
 import subprocess
 import sys
+from collections.abc import Iterator
 from dataclasses import dataclass
 from datetime import timedelta
 from pathlib import Path
+from typing import Any
 
 import pytest
+from typer.main import get_command
 
-from planner.calibration import land_record
-from planner.cli.main import main
+from planner.cli.main import app, main
 from planner.documents.plan import PLAN, read_document
 from planner.sources.capture import SAMPLES_FILE, write_capture
+from planner.storage.track_records import land_records
 from planner.verification.judge import judge
 from planner.verification.observed_change import Between, ObservedChange
 from tests.sample_builders import POLICY, steady, watch
@@ -110,6 +113,7 @@ def test_a_policy_that_weighs_decides_by_a_bill_which_replays_byte_for_byte(fold
     page = (folder / "weighed.html").read_text(encoding="utf-8")
     assert "The bill" in page
     assert f"<strong>{staying['totalHours']:.2f}</strong>" in page
+    assert "What the load may be, in messages per second" in page
     # A hold shows its bill, too, and a rule that does not weigh has none.
     patient = weighing.replace("{rule: Horizon}", "{rule: Horizon, lateAfterSeconds: 86400}")
     (folder / "patient.yaml").write_text(patient.replace("minReplicas: 1", "minReplicas: 3"))
@@ -152,6 +156,10 @@ def test_wrong_input_is_one_sentence(folder: Path, tmp_path: Path) -> None:
         (("simulate", snap, "-o", tmp_path), "is a folder, expected a file"),
         (("simulate", snap, "-o", "jsn"), "did you mean json?"),
         (("simulate", snap, "--format", "yaml", "-o", "json"), "contradict each other"),
+        (("advise", "--kafka", "127.0.0.1:1", "--group", "g", "-o", tmp_path), "is a folder, expected a file"),
+        (("advise", "--kafka", "127.0.0.1:1", "--group", "g", "-o", "ymal"), "did you mean yaml?"),
+        (("run", "--policies", folder, "--data", tmp_path / "d", "--format", "yaml", "-o", "json"), "contradict each"),
+        (("sample", "--policies", folder, "--data", tmp_path / "d", "-o", "json"), "belong to --once"),
         (("simulate", snap, "--counts", "0..3"), "option --counts: found '0..3'"),
         (("simulate", snap, "--counts", "three"), "option --counts: found 'three'"),
         (("simulate", snap, "--strategy", "BEST"), "strategy 'BEST' is not known"),
@@ -165,6 +173,21 @@ def test_wrong_input_is_one_sentence(folder: Path, tmp_path: Path) -> None:
     for arguments, said in cases:
         refused(planner(*arguments, cwd=tmp_path), 2, said)
     assert list(tmp_path.iterdir()) == [], "nothing is half-written"
+
+
+def _commands(command: Any, name: str = "") -> Iterator[tuple[str, Any]]:
+    for word, below in getattr(command, "commands", {}).items():
+        yield from _commands(below, f"{name} {word}".strip())
+    if not getattr(command, "commands", {}):
+        yield name, command
+
+
+def test_every_command_has_a_form_and_an_output_file() -> None:
+    options = {
+        name: {word for one in command.params for word in one.opts} for name, command in _commands(get_command(app))
+    }
+    assert len(options) > 30
+    assert [name for name, words in options.items() if not {"--format", "--output", "-o"} <= words] == []
 
 
 def test_a_snapshot_of_another_group_is_refused(folder: Path, tmp_path: Path) -> None:
@@ -246,8 +269,8 @@ def test_earlier_forecasts_are_told_and_too_many_misses_leave_the_plan_to_a_pers
     assert most is not None
     for hours in range(1, 6):
         missed = ObservedChange(moved_queues=Between.exactly(most + (hours < 4)))
-        land_record(data, made, judge(made.forecast, missed, made.made_at - timedelta(hours=hours)))
-    land_record(
+        land_records(data, made, judge(made.forecast, missed, made.made_at - timedelta(hours=hours)))
+    land_records(
         data, made, judge(made.forecast, ObservedChange(), made.made_at + timedelta(hours=1))
     )  # not yet known then
 
@@ -271,7 +294,7 @@ def test_a_damaged_record_is_one_sentence_and_one_that_is_being_written_is_not_s
     words = ("plan", folder / "snap.json", "-p", folder / "policy.yaml", "--at", "snapshot", "-o", tmp_path / "p.yaml")
     assert "No forecast of group shop was judged yet." in planner(*words, "--data", tmp_path).stdout
     made = PLAN.parse(read_document(tmp_path / "p.yaml"), "p.yaml")
-    kept = land_record(tmp_path, made, judge(made.forecast, ObservedChange(), made.made_at))
+    (kept,) = land_records(tmp_path, made, judge(made.forecast, ObservedChange(), made.made_at))
     kept.rename(kept.with_name(f".{kept.name}.abc.part"))
     assert "No forecast of group shop was judged yet." in planner(*words, "--data", tmp_path).stdout
     kept.write_text('{"kind": "CalibrationRecord"')

@@ -47,6 +47,8 @@ def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
         (("--policy", "policy.yaml", "--group", "g"), "--policy names its group"),
         (("-n", "a:1", "--all", "--deployment", "d"), "belongs to one group"),
         (("-n", "a:1", "--group", "g", "--kubeconfig", "k"), "--kubeconfig needs --deployment"),
+        (("-n", "a:1", "--group", "g", "--deployment", "shop/d", "--namespace", "x"), "contradict each other"),
+        (("-n", "a:1", "--group", "g", "--deployment", "shop/"), "expected NAMESPACE/NAME"),
         (("--capture", "capture", "--group", "nobody"), "group nobody is not in these samples"),
         (("--sample", "none.json"), "does not exist"),
     ],
@@ -58,7 +60,8 @@ def test_options_that_do_not_go_together_are_refused(folder: Path, options: tupl
 def test_a_recording_is_told_like_a_live_cluster(folder: Path) -> None:
     found = planner("doctor", "--capture", "capture", cwd=folder)
     assert found.returncode == 1
-    assert found.stdout.startswith("2 groups, watched for 30 s: 1 with errors, 1 healthy.")
+    assert found.stdout.startswith("2 groups, watched for 30 s: 1 with errors, 1 with notices.")
+    assert "2 of 2 members also run other groups: torn  [shared-client]" in found.stdout
     assert "torn  Split brain: members run 2 different allocation strategies  [mixed-strategies]" in found.stdout
     for label in ("seen", "costs", "do"):
         assert f"        {label}" in found.stdout
@@ -139,7 +142,7 @@ def policy_seen(monkeypatch: pytest.MonkeyPatch, *looks: GroupSample | OutOfReac
 def test_a_policys_group_that_fails_at_last_is_told_as_older(folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     policy_seen(monkeypatch, *healthy().samples, GONE)
     found = planner("doctor", "--policy", "policy.yaml", "-o", "json", cwd=folder)
-    reason = "the last look failed, what is told of it is older: nobody answers"
+    reason = "the last sample failed, what follows is older: nobody answers"
     assert (found.returncode, unread(found)) == (3, [("shop", reason)])
 
 
@@ -160,7 +163,7 @@ class Api:
     def __init__(self, monkeypatch: pytest.MonkeyPatch, *reads: Deployment | PlannerError) -> None:
         self.reads = list(reads)
         monkeypatch.setattr(kubernetes.KubernetesApi, "connect", lambda *_: nullcontext())
-        monkeypatch.setattr(kubernetes, "read_workload", self.read)
+        monkeypatch.setattr(kubernetes, "read_named", self.read)
 
     def read(self, *_: object) -> Deployment:
         said = self.reads.pop(0)
@@ -169,7 +172,7 @@ class Api:
         return said
 
 
-SERVED = ("--deployment", "shop-consumer", "--namespace", "shop", "-o", "json")
+SERVED = ("--deployment", "shop/shop-consumer", "-o", "json")
 AWAY = OutOfReachError("no answer within 10 s")
 
 

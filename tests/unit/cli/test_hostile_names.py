@@ -2,21 +2,25 @@
 
 import io
 import json
+from collections.abc import Callable
 from dataclasses import replace
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
 
 import pytest
+import typer
 from rich.table import Table
 from rich.text import Text
 from rich.tree import Tree
+from typer.testing import CliRunner
 
+from planner.cli import kubectl
 from planner.cli.screen import Screen
 from planner.cli.tree import plan_tree
 from planner.documents.plan import PLAN
-from planner.printable import printable
 from planner.sources.capture import write_capture
 from planner.storage.files import write_atomically
+from planner.text.printable import printable
 from tests.builders import decided, snapshot
 from tests.sample_builders import POLICY, steady, watch
 from tests.unit.cli.test_cli import planner
@@ -128,3 +132,13 @@ def _printed(thing: object) -> str:
     out = io.StringIO()
     Screen(file=out, width=200).print(thing)
     return out.getvalue()
+
+
+@pytest.mark.parametrize("ask", [kubectl._ask, kubectl._phrase])
+def test_no_question_shows_a_name_raw(ask: Callable[[str], object]) -> None:
+    """Red where a prompt writes past the filter: the phrase that a person types holds a group's name."""
+    app = typer.Typer()
+    app.command()(lambda: ask(f"set the offsets of {GROUP}"))
+    answer = CliRunner().invoke(app, input="yes\n")
+    assert SHOWN in answer.output
+    assert printable(answer.output) == answer.output

@@ -30,17 +30,20 @@ spec:
   source: {{system: {system}, cluster: DefaultCluster, group: {group}, {servers}: ["127.0.0.1:9876"]}}
   scaleTargetRef: {{name: app}}
   maxReplicas: 16
+  freshness: {{maxAgeSeconds: {max_age_s}}}
 """
 ROCKETMQ = found().snapshot
 IMAGE = ("--image", "shop:2")
 AT = ("--at", "snapshot")
 
 
-def files(folder: Path, taken: GroupSnapshot) -> tuple[Path, Path]:
-    """Write a snapshot and the policy of its group; return where."""
+def files(folder: Path, taken: GroupSnapshot, max_age_s: int = 120) -> tuple[Path, Path]:
+    """Write a snapshot and the policy of its group, which allows data to be ``max_age_s`` old; return where."""
     servers = "nameServers" if taken.system == "rocketmq" else "bootstrapServers"
     namespace = taken.deployment.namespace if taken.deployment else "default"
-    policy = POLICY.format(system=taken.system, group=taken.group, servers=servers, namespace=namespace)
+    policy = POLICY.format(
+        system=taken.system, group=taken.group, servers=servers, namespace=namespace, max_age_s=max_age_s
+    )
     return (
         write_atomically(folder / "snapshot.json", SNAPSHOT.dump(taken)),
         write_atomically(folder / "policy.yaml", policy),
@@ -81,6 +84,8 @@ def read(folder: Path) -> RolloutPlan:
         (rocketmq, "relocate", ["--green", "g", "--node-label", "zone=b"]),
         (rocketmq, "cluster", ["--to", "cluster-b", "--green", "g", "--env", "NAME_SERVER=b:9876"]),
         (rocketmq, "reset", ["--to", "2026-11-21T10:00:00Z"]),
+        (rocketmq, "reset", ["--to", "0", "--queue", "orders/broker-a/0"]),
+        (classic, "reset", ["--to", "latest", "--topic", "t"]),
         (rocketmq, "expand", ["--topic", "orders", "--queues", "12", "--consumers", "6"]),
         (classic, "assignor", ["--to", "cooperative-sticky", "--variable", "ASSIGNORS"]),
         (classic, "assignor", ["--to", "cooperative-sticky", "--green", "g", "--env", "ASSIGNORS=cooperative-sticky"]),
@@ -202,8 +207,13 @@ def test_parameters_and_rooms_go_into_the_steps_and_are_told(tmp_path: Path) -> 
     assert said.returncode == 0, said.stderr
     step = [step for step in read(tmp_path).steps if isinstance(step, AwaitSettled)][-1]
     assert (step.strategy, step.options, step.new_room) == ("MACHINE_ROOM_NEARBY", rooms, "r2")
-    assert "new ones in room r2, own what MACHINE_ROOM_NEARBY so set up gives them" in said.stdout
-    assert "whether every green consumer runs in room r2: somebody has to make sure" in said.stdout
-    refused(migrate(tmp_path, rocketmq(), "strategy", *words), 2, "no room for strategy MACHINE_ROOM_NEARBY", "--room")
+    assert "new ones in machine room r2, own what MACHINE_ROOM_NEARBY so set up gives them" in said.stdout
+    assert "whether every green consumer runs in machine room r2: somebody has to make sure" in said.stdout
+    refused(
+        migrate(tmp_path, rocketmq(), "strategy", *words),
+        2,
+        "no machine room for strategy MACHINE_ROOM_NEARBY",
+        "--room",
+    )
     place = ("--green", "app-green", "--room", "r2", *IMAGE, *AT)
-    refused(migrate(tmp_path, rocketmq(), "relocate", *place), 2, "it allocates by AVG, which knows no rooms")
+    refused(migrate(tmp_path, rocketmq(), "relocate", *place), 2, "it allocates by AVG, which knows no machine rooms")

@@ -67,8 +67,8 @@ def test_a_command_that_is_nearly_right_is_named() -> None:
 def test_every_command_has_two_examples_in_its_help() -> None:
     own = {info.name for info in app.registered_commands if not info.hidden}
     assert own - {"advise", "init"} <= set(EXAMPLES)
-    for command in ("advise", "init"):  # theirs stand above the options
-        assert planner(command, "--help").stdout.count(f" planner {command} -") == 2
+    for command, count in (("advise", 3), ("init", 2)):  # theirs stand above the options
+        assert planner(command, "--help").stdout.count(f" planner {command} -") == count
     for command, examples in EXAMPLES.items():
         text = " ".join(planner(*command.split(), "--help").stdout.split())
         for example in examples:
@@ -151,7 +151,7 @@ def test_a_full_standard_output_is_one_sentence(word: str) -> None:
         )
     assert ended.returncode == 3
     assert ended.stderr.splitlines() == [
-        "planner: standard output cannot be written (No space left on device): make room, then run again"
+        "planner: standard output cannot be written (No space left on device): free some space, then run again"
     ]
 
 

@@ -7,10 +7,10 @@ from pathlib import Path
 import pytest
 
 from planner import pipeline
-from planner.coverage import Coverage, write_coverage
 from planner.documents.data import SNAPSHOT
 from planner.errors import OutOfReachError
 from planner.model.samples import GroupSample
+from planner.runs.coverage import Coverage, write_coverage
 from planner.sources import live, past
 from tests.sample_builders import POLICY, watch
 from tests.unit.cli.test_cli import planner, refused

@@ -9,7 +9,7 @@ import yaml
 
 from planner.cli import init as init_command
 from planner.cli.address import Discovery
-from planner.cli.advise import document as advice_document
+from planner.cli.advice_output import document as advice_document
 from planner.documents.data import SNAPSHOT
 from planner.documents.format import API_VERSION
 from planner.documents.policy import parse_policy

@@ -8,7 +8,6 @@ from typing import Any
 
 import pytest
 
-from planner.calibration import land_record
 from planner.controller import consent
 from planner.controller.consent import is_open
 from planner.documents.policy import ConsumerScalingPolicy, parse_policy
@@ -16,6 +15,7 @@ from planner.execution.phases import Phase
 from planner.execution.ports import Requests, StoredPlan
 from planner.execution.progress import Approval, RolloutStatus
 from planner.storage.layout import calibration_folder
+from planner.storage.track_records import land_records
 from planner.verification.judge import judge
 from planner.verification.observed_change import Between, ObservedChange
 from planner.verification.track import LEAST
@@ -124,7 +124,7 @@ def test_what_somebody_decided_on_is_left_alone(changes: dict[str, Any]) -> None
 def test_where_earlier_forecasts_missed_too_often_a_person_looks(tmp_path: Path) -> None:
     for hour in range(LEAST):
         seen = ObservedChange(moved_queues=Between.exactly(9 if hour < 3 else 1))
-        land_record(tmp_path, PLAN, judge(PLAN.forecast, seen, NOW - timedelta(hours=hour + 1)))
+        land_records(tmp_path, PLAN, judge(PLAN.forecast, seen, NOW - timedelta(hours=hour + 1)))
     (reason,) = why_for_a_person(stored(auto()), auto(), NOW, tmp_path) or ()
     assert reason.startswith("moved queues was missed in 3 of 5 forecasts of group billing")
     before = timedelta(hours=2)

@@ -9,7 +9,7 @@ import pytest
 
 from planner.controller.logs import formatter, set_up
 from planner.controller.settings import LogFormat, LogLevel
-from planner.printable import printable
+from planner.text.printable import printable
 
 
 @pytest.fixture(autouse=True)

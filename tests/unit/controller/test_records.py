@@ -6,12 +6,12 @@ from typing import Any
 
 import pytest
 
-from planner.calibration import read_records
 from planner.controller.records import SOURCE, Records, check_data
 from planner.deployments.plans import stored_plan
 from planner.errors import BadInputError
 from planner.execution.phases import Phase
 from planner.execution.progress import RolloutStatus
+from planner.storage.track_records import read_records
 from planner.verification.judge import judge
 from planner.verification.observed_change import Between, ObservedChange
 from tests.builders import AT

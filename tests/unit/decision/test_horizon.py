@@ -20,7 +20,7 @@ COSTS = Costs(change=900.0, late_minute=3600.0, late_after_s=60.0, pod_start_s=3
 BINS = horizon_bins(DEFAULT_HORIZON, 30.0)
 
 
-def bill(load: float, count: int, costs: Costs = COSTS, **state: float) -> Bill:
+def bill(load: float, count: int, costs: Costs = COSTS, **state: object) -> Bill:
     futures = np.full((3, len(BINS)), load)
     group = GroupState(**{"running": count, "ordered": count, "ready_in_s": 0.0, "backlog": 0.0, **state})  # type: ignore[arg-type]
     return choose_count(COUNTS, SHARES, futures, BINS, group, costs, DEFAULT_HORIZON)
@@ -44,6 +44,17 @@ def test_a_rise_waits_while_nobody_waits_too_long() -> None:
 def test_a_backlog_that_nobody_waits_for_too_long_is_left_to_drain() -> None:
     assert bill(1.5, 2, backlog=10.0).chosen == 2
     assert bill(1.5, 2, backlog=600.0).chosen > 2
+
+
+def test_a_backlog_in_one_queue_is_no_reason_to_grow() -> None:
+    assert bill(0.1, 2, backlog=600.0).chosen > 2
+    # Whichever count: one consumer has all of it.
+    assert bill(0.1, 2, backlog=600.0, backlog_ratios=(1.0, 1.0, 1.0, 1.0)).chosen == 2
+
+
+def test_a_backlog_spread_like_the_load_costs_the_same_with_its_ratios() -> None:
+    spread = bill(3.0, 2, backlog=120.0, backlog_ratios=(2.0, 1.0, 0.5, 0.25))
+    assert spread.costs == pytest.approx(bill(3.0, 2, backlog=120.0).costs)
 
 
 def test_a_change_that_does_not_pay_back_is_left() -> None:

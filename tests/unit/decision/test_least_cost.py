@@ -15,6 +15,7 @@ from planner.decision.group_weighing import weighing_of
 from planner.decision.horizon import DEFAULT_HORIZON, Costs, GroupState, choose_count, horizon_bins, itemise
 from planner.decision.objective import WaitObjective
 from planner.decision.prices import DEFAULT_PRICES, Prices, change_price
+from planner.demand.events import DateSpan, Event
 from planner.model.snapshot import Capacity, GroupSnapshot, SeriesPoint
 from planner.simulation.candidates import candidate_counts, simulate_candidate
 from planner.simulation.outcome import CandidateOutcome, Messages, Seconds, Transition
@@ -85,7 +86,7 @@ def test_a_group_that_falls_behind_grows_and_late_minutes_are_what_it_saves() ->
     assert decision.target > 3
     assert line_of(decision, decision.target).late_minutes < line_of(decision, 3).late_minutes
     assert line_of(decision, decision.target).change_hours > 0
-    assert f"staying at 3, {line_of(decision, 3).total_hours:.2f} consumer-hours" in decision.reason
+    assert f"; staying at 3 would cost {line_of(decision, 3).total_hours:.2f} consumer-hours" in decision.reason
     # The price of lateness decides it: who does not mind waiting pays for no consumer.
     patient = weighed(taken, wait=replace(WAIT, prices=replace(DEFAULT_PRICES, late_minute_s=1.0)))
     assert patient.target <= 3
@@ -194,6 +195,19 @@ def test_a_queue_that_is_too_much_for_any_consumer_is_left_out_and_named() -> No
     assert three.reasons == (f"queue {hot} alone takes more than a consumer, and with fewer there is less for it",)
 
 
+def test_what_waits_in_one_queue_is_weighed_as_what_no_count_parts() -> None:
+    in_one = weighing_of(
+        taken := snapshot(lags={queues()[0]: 5000}, recent=past([160.0] * 360)), outcomes_of(taken), WAIT
+    )
+    evenly = weighing_of(taken := snapshot(lags=dict.fromkeys(queues(), 5000)), outcomes_of(taken), WAIT)
+    assert in_one is not None
+    assert evenly is not None
+    ratios = dict(zip(in_one.weighing.counts, in_one.weighing.state.backlog_ratios or (), strict=True))
+    assert ratios[16] == pytest.approx(1.0, abs=0.05)
+    even = dict(zip(evenly.weighing.counts, evenly.weighing.state.backlog_ratios or (), strict=True))
+    assert even[16] == pytest.approx(1 / 6)
+
+
 def test_half_a_commit_interval_of_the_lag_is_worked_off() -> None:
     taken = snapshot(lags=dict.fromkeys(queues(), 25))
     group = weighing_of(taken, outcomes_of(taken), WAIT)
@@ -260,3 +274,57 @@ def test_the_bill_in_words_names_every_item_and_what_is_not_known() -> None:
         "6 consumers (as now): 12.00 consumer-hours (12.00 for consumers, 0.00 for 0.0 late minutes).",
         "The change costs 0.50 consumer-hours, 2 consumers less pay that back in 15 min.",
     ]
+
+
+def test_pods_start_before_a_known_event_and_no_sooner_than_they_must() -> None:
+    taken = snapshot(clients=clients(2), recent=past([160.0] * 360))
+    slow = replace(WAIT, decided_every_s=60.0, pod_start_s=180.0)
+
+    def before(minutes: float, length: float = 60.0) -> Decision:
+        begins = AT + timedelta(minutes=minutes)
+        event = Event("sale", DateSpan(begins, begins + timedelta(minutes=length)), 3.0)
+        return weighed(taken, wait=slow, events=(event,), answered_after_s=240.0)
+
+    assert [before(minutes).target for minutes in (100, 30, 9)] == [2, 2, 2]
+    soon = before(4)
+    # Three times the load is 4.8 consumers' work; the wait that the objective allows bridges the way to all of them.
+    assert soon.target > 2
+    assert line_of(soon, 2).late_minutes > line_of(soon, soon.target).late_minutes
+    assert soon.reason.endswith("; event sale begins in 4 min: ×3.")
+    assert "; known beforehand: event sale begins in 4 min: ×3" in billed(soon).source
+    assert [billed(before(minutes)).has_events for minutes in (4, 300)] == [True, False]
+    # It has begun, and the load is what it brings: nothing more comes of it.
+    sold = snapshot(clients=clients(2), recent=past([53.3] * 300 + [160.0] * 60))
+    event = Event("sale", DateSpan(AT - timedelta(minutes=60), AT + timedelta(minutes=90)), 3.0)
+    assert weighed(sold, events=(event,)).target == 2
+
+
+def test_the_smallest_count_minds_an_event_before_the_next_decision_can() -> None:
+    taken = snapshot()
+
+    def before(minutes: float) -> Decision:
+        event = Event("batch", DateSpan(AT + timedelta(minutes=minutes), AT + timedelta(minutes=90)), floor=400.0)
+        return decide(taken, outcomes_of(taken), replace(OBJECTIVE, events=(event,)), AT)
+
+    assert before(12).target == decide(taken, outcomes_of(taken), OBJECTIVE, AT).target
+    assert before(10).target > before(12).target
+    assert "at the recent upper rate times 2.08, as events raise it; event batch" in before(10).reason
+    assert "; event batch begins in 10 min: 400 messages/s at least" in before(10).reason
+
+
+def test_a_price_in_money_weighs_nothing_and_is_beside_every_sum() -> None:
+    taken = snapshot(clients=clients(8), recent=past([160.0] * 360))
+    plain = weighed(taken)
+    priced = weighed(taken, wait=replace(WAIT, prices=Prices(consumer_hour=0.5)))
+    assert billed(priced) == replace(billed(plain), consumer_hour=0.5)
+    total, change = line_of(priced, 2).total_hours, line_of(priced, 2).change_hours
+    assert f"{total:.2f} consumer-hours worth {total / 2:.2f} (" in priced.reason
+    assert f"the change costs {change:.2f} consumer-hours worth {change / 2:.2f}, 6 consumers less" in priced.reason
+    assert "worth" not in plain.reason
+    dear = next(rejection for rejection in priced.rejected if rejection.count == 8)
+    assert "consumer-hours worth " in dear.reasons[0]
+    # A pod of three consumers costs three times as much.
+    pods = replace(billed(priced), members_per_pod=3)
+    assert f"{total:.2f} pod-hours worth {total * 1.5:.2f} (" in "".join(describe_bill(pods, 8, 2))
+    with pytest.raises(ValueError, match="0 or more for an hour of one consumer"):
+        Prices(consumer_hour=-1.0)

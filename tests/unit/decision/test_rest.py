@@ -55,7 +55,7 @@ def test_hold_soon_after_queues_moved_or_consumers_came(changes: dict[str, int])
     points = (*TEN_MINUTES[:7], replace(TEN_MINUTES[7], **changes), *TEN_MINUTES[8:])  # type: ignore[arg-type]
     decision = held(watched(*points))
     assert decision.hold_cause is HoldCause.RECENTLY_CHANGED
-    assert "s ago, the policy's stabilisation asks for 300 s of rest" in decision.reason
+    assert " ago, the policy's stabilisation asks for 5 min of rest" in decision.reason
 
 
 def test_what_changed_before_is_of_no_matter_and_neither_is_anything_without_the_field() -> None:
@@ -67,10 +67,10 @@ def test_what_changed_before_is_of_no_matter_and_neither_is_anything_without_the
 @pytest.mark.parametrize(
     ("points", "said"),
     [
-        ((), "known of no part of the 300 s"),
-        (TEN_MINUTES[-2:], "known of only the last 120 s of the 300 s"),
-        ((*TEN_MINUTES[:8], replace(TEN_MINUTES[8], is_gap=True), TEN_MINUTES[9]), "only the last 60 s"),
-        ((*TEN_MINUTES[:8], replace(TEN_MINUTES[8], moved=None), TEN_MINUTES[9]), "only the last 60 s"),
+        ((), "known of no part of the 5 min"),
+        (TEN_MINUTES[-2:], "known of only the last 2 min of the 5 min"),
+        ((*TEN_MINUTES[:8], replace(TEN_MINUTES[8], is_gap=True), TEN_MINUTES[9]), "only the last 1 min"),
+        ((*TEN_MINUTES[:8], replace(TEN_MINUTES[8], moved=None), TEN_MINUTES[9]), "only the last 1 min"),
         ((*TEN_MINUTES[:9], replace(TEN_MINUTES[9], consumers=0)), "no part"),
     ],
 )

@@ -37,6 +37,29 @@ def test_the_same_time_of_earlier_days_brings_the_ramp() -> None:
     assert futures(LoadSeries(load=load), (60,)).mean() > 12.0
 
 
+def test_what_followed_when_the_load_was_like_now_is_in_the_futures() -> None:
+    # At odd times the load climbs for half an hour and falls back at once; now it is just before the fall.
+    ramp = np.linspace(10.0, 30.0, 30)
+    load = np.full(4000, 10.0)
+    for start in (300, 1111, 1790, 2345, 2930, 3487):
+        load[start : start + 30] = ramp
+    series = LoadSeries(load=[*load, *ramp])
+    bins = (5, 5, 10)
+    assert np.median(futures(series, bins, FutureSettings(paths=6, similar=0))[:, 1:]) > 20.0
+    alike = futures(series, bins, FutureSettings(paths=6, similar=6, days=3))[6:, 1:]
+    assert alike.shape == (6, 2)
+    assert np.median(alike) < 15.0
+
+
+def test_futures_that_were_like_now_begin_apart() -> None:
+    load = (10.0 + np.arange(900) % 7).tolist()
+    settings = FutureSettings(paths=6, similar=12, apart_minutes=30)
+    assert len(futures(LoadSeries(load=load), (5, 5), settings)) == 6 + 12
+    # Of the first 300 minutes an hour is needed for slopes: the rest is too short for twelve half hours.
+    assert 6 < len(futures(LoadSeries(load=load[:300]), (5, 5), settings)) <= 6 + 9
+    assert len(futures(LoadSeries(load=load[:240]), (5, 5), settings)) == 6
+
+
 def test_without_history_the_futures_are_wide_around_the_level() -> None:
     ahead = futures(LoadSeries(load=[10.0, 10.0]), (1, 60))
     assert ahead[:, 1].min() < 8.0

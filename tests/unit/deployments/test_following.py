@@ -10,7 +10,7 @@ from planner.deployments.following import Follower
 from planner.errors import OutOfReachError
 from planner.execution.phases import Phase
 from planner.execution.ports import Lease, StoredPlan
-from planner.execution.progress import Refusal, RolloutStatus
+from planner.execution.progress import Approval, Refusal, RolloutStatus
 from planner.rollout.steps import AwaitReady
 from planner.sources.kubernetes import ForbiddenError
 from planner.verification.verdict import Figure, Fit, Verdict
@@ -77,7 +77,7 @@ def test_a_deleted_plan_is_an_end() -> None:
 
 
 def test_nobody_at_work_is_said_once_the_silence_is_long_enough() -> None:
-    store = Store(RolloutStatus())
+    store = Store(RolloutStatus(approval=Approval("sha256:x", "ana", NOW)))
     follower = store.follower()
     assert follower.check() is None
     store.seconds = SILENCE_S - 1
@@ -88,6 +88,16 @@ def test_nobody_at_work_is_said_once_the_silence_is_long_enough() -> None:
     assert not end["is_good"]
     assert "nobody has worked on plan shop/up for 60 s" in end["sentence"]
     assert "planner-controller" in end["sentence"]
+
+
+def test_a_plan_that_the_criteria_left_to_a_person_is_said_to_lack_its_approval() -> None:
+    store = Store(RolloutStatus())
+    follower = store.follower()
+    assert follower.check() is None
+    store.seconds = SILENCE_S
+    end = follower.check()
+    assert end is not None
+    assert end["sentence"].startswith("nobody has approved plan shop/up for 60 s: kubectl describe crp up -n shop ")
 
 
 def test_a_renewed_lease_and_a_changed_plan_are_signs_of_an_executor() -> None:

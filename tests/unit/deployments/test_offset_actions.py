@@ -4,10 +4,11 @@ from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass, field, replace
 from datetime import datetime
+from typing import Any
 
 import pytest
 
-from planner.deployments.offsets.actions import OffsetActions, Offsets
+from planner.deployments.offsets.actions import KeptOffsets, OffsetActions, Offsets
 from planner.documents.policy import ConsumerScalingPolicy, parse_policy
 from planner.errors import BadInputError
 from planner.execution.effects import SetOffsets
@@ -19,7 +20,7 @@ from tests.sample_builders import POLICY, START
 POLICY_READ = parse_policy(POLICY, "p")
 FIRST, SECOND = (MessageQueue("orders", "broker-a", number) for number in range(2))
 CLONE = SetOffsets(CloneOffsets("shop-2", "set the offsets of shop-2", 60), "shop", "plan/1", "shop")
-RESET = SetOffsets(ResetOffsets("shop", START, "set the offsets of shop", 60), "shop", "plan/1", "shop")
+RESET = SetOffsets(ResetOffsets("shop", "set the offsets of shop", 60, to_time=START), "shop", "plan/1", "shop")
 
 
 @dataclass
@@ -28,6 +29,7 @@ class Brokers:
 
     groups: dict[str, dict[Queue, int]] = field(default_factory=dict)
     at_time: dict[Queue, int] = field(default_factory=dict)
+    keeps: dict[Queue, KeptOffsets] = field(default_factory=dict)
     on_clone: Callable[[], None] = lambda: None
     clones: int = 0
 
@@ -41,6 +43,9 @@ class Brokers:
     def since(self, _: str, time: datetime) -> Offsets:
         assert time == START
         return self.at_time
+
+    def kept(self, _: str) -> dict[Queue, KeptOffsets]:
+        return self.keeps
 
     def clone(self, origin: str, group: str) -> None:
         self.clones += 1
@@ -132,6 +137,54 @@ def test_a_reset_sets_every_queue_and_is_done_once_they_are_there() -> None:
     assert brokers.groups["shop"] == {FIRST: 3, SECOND: 4}
     actions.set(POLICY_READ, RESET)
     assert brokers.groups["shop"] == {FIRST: 3, SECOND: 4}
+
+
+def reset_to(**point: Any) -> SetOffsets:
+    return SetOffsets(ResetOffsets("shop", "set the offsets of shop", 60, **point), "shop", "plan/1", "shop")
+
+
+@pytest.mark.parametrize(
+    ("point", "after"),
+    [
+        ({"to_end": "earliest"}, {FIRST: 2, SECOND: 3}),
+        ({"to_end": "latest"}, {FIRST: 9, SECOND: 8}),
+        ({"to_end": "latest", "topic": "orders"}, {FIRST: 9, SECOND: 8}),
+        ({"to_end": "earliest", "queue": "orders/broker-a/1"}, {FIRST: 7, SECOND: 3}),
+        ({"to_offset": 5, "queue": "orders/broker-a/0"}, {FIRST: 5, SECOND: 8}),
+        ({"to_time": START, "queue": "orders/broker-a/0"}, {FIRST: 4, SECOND: 8}),
+    ],
+)
+def test_a_reset_sets_what_it_names_and_leaves_every_other_queue(
+    point: dict[str, Any], after: dict[Queue, int]
+) -> None:
+    keeps: dict[Queue, KeptOffsets] = {FIRST: KeptOffsets(2, 9), SECOND: KeptOffsets(3, 8)}
+    brokers = Brokers({"shop": {FIRST: 7, SECOND: 8}}, at_time={FIRST: 4, SECOND: 6}, keeps=keeps)
+    actions, effect = OffsetActions(brokers), reset_to(**point)
+    assert not actions.state(POLICY_READ, effect).is_set
+    actions.set(POLICY_READ, effect)
+    assert (actions.state(POLICY_READ, effect).is_set, brokers.groups["shop"]) == (True, after)
+
+
+def test_a_reset_to_the_latest_is_done_although_producers_go_on() -> None:
+    brokers = Brokers({"shop": {FIRST: 7}}, keeps={FIRST: KeptOffsets(2, 9)})
+    actions, latest = OffsetActions(brokers), reset_to(to_end="latest")
+    actions.set(POLICY_READ, latest)
+    brokers.keeps[FIRST] = KeptOffsets(2, 30)
+    assert actions.state(POLICY_READ, latest).is_set
+    assert not actions.state(POLICY_READ, replace(latest, plan="plan/2")).is_set
+    # An executor that took over does not remember: nobody of the group has read meanwhile, so it skips these, too.
+    other = OffsetActions(brokers)
+    other.set(POLICY_READ, latest)
+    assert (other.state(POLICY_READ, latest).is_set, brokers.groups["shop"]) == (True, {FIRST: 30})
+
+
+@pytest.mark.parametrize("offset", [1, 10])
+def test_an_offset_that_no_broker_keeps_is_never_set(offset: int) -> None:
+    brokers = Brokers({"shop": {FIRST: 7}}, keeps={FIRST: KeptOffsets(2, 9)})
+    effect = reset_to(to_offset=offset, queue="orders/broker-a/0")
+    with pytest.raises(BadInputError, match=f"keeps offsets 2 to 9, the plan asks for {offset},"):
+        OffsetActions(brokers).set(POLICY_READ, effect)
+    assert brokers.groups == {"shop": {FIRST: 7}}
 
 
 @pytest.mark.parametrize(("wanted", "why"), [(CLONE, "shop has no committed offset"), (RESET, "committed on no topic")])

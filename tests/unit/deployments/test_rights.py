@@ -12,7 +12,15 @@ from tests.step_builders import STEPS
 
 PLAN = plan_for("app", ["a", "b"], [StartConsumers(2, 3, 60, MovedQueues(0, 8), undo="set 2")])
 ON_THE_CLUSTER = tuple(step for step in STEPS if not isinstance(step, CloneOffsets | ResetOffsets))
-RIGHTS = sorted(set(needed(replace(PLAN, steps=ON_THE_CLUSTER, migration="update"))))
+STATEFUL = replace(PLAN, target_kind="StatefulSet")
+ROLLOUT = replace(PLAN, target_kind="Rollout", target_api_version="argoproj.io/v1alpha1")
+RIGHTS = sorted(
+    {
+        *needed(replace(PLAN, steps=ON_THE_CLUSTER, migration="update")),
+        *needed(STATEFUL),
+        *needed(ROLLOUT, ("argoproj.io", "v1alpha1", "rollouts")),
+    }
+)
 
 
 @pytest.mark.parametrize("right", RIGHTS, ids=lambda right: describe_rights([right]))

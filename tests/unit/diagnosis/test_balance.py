@@ -94,7 +94,7 @@ def test_few_messages_say_nothing_of_shares() -> None:
 
 
 def test_one_look_tells_no_rates() -> None:
-    assert "one look tells no rates" in gaps(heated(600, 10, looks=1))["hot-queue"]
+    assert "one sample gives no rates" in gaps(heated(600, 10, looks=1))["hot-queue"]
 
 
 def paced(*call_ms: float) -> GroupEvidence:

@@ -8,7 +8,9 @@ import pytest
 from planner.diagnosis.finding import Severity
 from planner.diagnosis.group_evidence import GroupEvidence
 from planner.model.membership import KafkaMember
-from planner.model.samples import GroupSample, KafkaGroup
+from planner.model.queues import TopicPartition
+from planner.model.routes import PartitionRoute, RouteTable
+from planner.model.samples import GroupSample, KafkaGroup, QueueOffsets
 from planner.model.snapshot import KafkaTiming
 from tests.sample_builders import START
 from tests.unit.diagnosis.patients import codes, each, finding, gaps, kafka
@@ -139,3 +141,37 @@ def test_pods_that_are_ready_and_no_members() -> None:
     assert finding(crowded, "pods-without-member").title == "3 pods are ready, 2 members are in the group"
     threads = each(kafka(4, instance_id="i"), lambda s: replace(s, deployment=deployment()))
     assert "pods-without-member" not in codes(threads)
+
+
+def share_group(rate: float) -> GroupEvidence:
+    """Return a share group of three members on two partitions, watched for two minutes: each is done with 7.4/s."""
+    parts = (TopicPartition("t", 0), TopicPartition("t", 1))
+    members = tuple(
+        KafkaMember(name, name, f"10.0.0.{number}", topics=("t",), owned=owned, protocol="share")
+        for number, (name, owned) in enumerate((("a", parts[:1]), ("b", parts[1:]), ("c", parts)))
+    )
+    samples = tuple(
+        GroupSample(
+            system="kafka",
+            cluster="k",
+            group="shop",
+            at=START + timedelta(seconds=5 * number),
+            took_s=0.1,
+            routes=RouteTable(partitions=tuple(PartitionRoute(part, 1) for part in parts)),
+            members=members,
+            offsets=tuple(
+                QueueOffsets(part, 1_000 + round(5 * rate * number), 900 + 37 * number, first_offset=0)
+                for part in parts
+            ),
+            kafka=KafkaGroup("Stable", "share", "simple", 7, 1),
+        )
+        for number in range(25)
+    )
+    return GroupEvidence(samples)
+
+
+def test_a_share_group_that_gets_too_much_has_too_few_consumers_and_nothing_else() -> None:
+    """Red where a partition with two members is owned twice, or lags are taken for missing commits or static ids."""
+    assert set(codes(share_group(12.0))) == {"too-few-consumers"}
+    assert "too-few-consumers" not in codes(share_group(7.0))
+    assert "kafka-session-timeout" not in gaps(share_group(12.0))

@@ -104,7 +104,7 @@ def test_a_commit_that_goes_back_is_a_rewind() -> None:
     picture = sick(lambda number: (2000 + 10 * number, 1900 if number < 3 else 1500 + 100 * number))
     found = finding(picture, "rewinding")
     assert found.evidence == ("c1: orders/broker-a/0 by 100 messages",)
-    assert found.consequence == "100 messages come again"
+    assert found.consequence == "100 messages come again: consumers that are not idempotent do their work twice"
     assert "look at c1: a client that was frozen" in found.advice
 
 
@@ -190,8 +190,8 @@ def test_a_little_that_waits_is_no_reason_to_watch_longer() -> None:
 def test_a_backlog_of_ten_minutes_is_told_with_its_end() -> None:
     picture = healthy(offsets=lambda _queue, number: (100_000 + 50 * number, 10_000 + 100 * number))
     found = finding(picture, "long-backlog")  # 8 queues: 717 600 behind, 160/s out, 80/s in
-    assert found.title == "A message that comes now waits 75 min"
-    assert found.evidence[1] == "at this pace gone in 2 h"
+    assert found.title == "A message that comes now waits 1 h 15 min"
+    assert found.evidence[1] == "at this pace gone in 2 h 30 min"
 
 
 def test_a_backlog_of_some_minutes_is_none() -> None:

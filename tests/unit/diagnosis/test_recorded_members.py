@@ -89,6 +89,22 @@ def test_too_few_consumers_say_what_comes_in_and_what_they_do() -> None:
     assert "planner plan" in finding.advice
 
 
+@pytest.mark.parametrize("client", ["498", "550"])
+def test_too_few_consumers_with_full_pools_are_shown_what_more_threads_would_do(client: str) -> None:
+    """Real push consumers of 5 threads and 50 ms a message: 100 messages/s each at most, 120 come in."""
+    group = f"push-{client}-50ms-4q-load120-auto"
+    (finding,) = (one for one in diagnosis("rocketmq-members", group, 300).findings if one.code in LOAD)
+    advised = re.search(
+        r"(\d) instead of 5 threads a member would serve at most (\d+) instead of ([\d.]+) messages/s "
+        r"\(all 5 are busy now\), if what the listener calls and the processors keep up",
+        finding.advice,
+    )
+    assert advised, finding.advice
+    assert int(advised[1]) in (8, 9)
+    assert 85 <= float(advised[3]) <= 105
+    assert float(advised[2]) == pytest.approx(float(advised[3]) * int(advised[1]) / 5, rel=0.01)
+
+
 def test_a_wait_that_the_policy_forbids_is_an_error() -> None:
     whole = recording("kafka-members")["overload"]
     found = examine(GroupEvidence(tuple(whole), oldest_message_s=60.0)).findings

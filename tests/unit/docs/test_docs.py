@@ -86,6 +86,12 @@ def test_every_cause_of_a_hold_has_one_entry_with_its_meaning_and_the_next_step(
         assert "**Next:** " in entry, entry
 
 
+def test_the_table_of_holds_has_every_cause_once() -> None:
+    table = (DOCS / "decisions.md").read_text().partition("## Every reason to hold\n")[2].partition("\n## ")[0]
+    rows = re.findall(r"(?m)^\| `([A-Z]\w+)` \|", table)
+    assert sorted(rows) == sorted(HoldCause), "docs/decisions.md: one row for each HoldCause"
+
+
 def test_the_readme_is_short_and_starts_with_advise() -> None:
     text = (ROOT / "README.md").read_text()
     assert len(text.splitlines()) < MOST_README_LINES

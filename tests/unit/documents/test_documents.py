@@ -3,11 +3,13 @@
 import json
 from dataclasses import replace
 from pathlib import Path
+from typing import Any
 
 import pytest
 import yaml
 
-from planner.documents.data import OUTCOMES, SAMPLE, SNAPSHOT
+from planner.decision.decision import BillLine, DecisionBill
+from planner.documents.data import OUTCOMES, SAMPLE, SNAPSHOT, DataKind
 from planner.documents.format import digest_of
 from planner.documents.plan import DECISION, DIGEST_ANNOTATION, PLAN, check_steps, read_plan_or_decision
 from planner.errors import BadInputError, DigestError, DocumentError, NewerVersionError
@@ -211,6 +213,17 @@ def test_a_sample_of_billions_of_queues_is_refused(count: int) -> None:
         SAMPLE.validate(body, "sample.json")
 
 
+@pytest.mark.parametrize("kind", [SAMPLE, SNAPSHOT], ids=["sample", "snapshot"])
+@pytest.mark.parametrize("at", ["0001-01-01T00:00:00Z", "9999-12-31T23:59:59Z"])
+def test_a_time_at_which_a_calendar_ends_is_refused(kind: DataKind[Any], at: str) -> None:
+    """A decision on a snapshot of the year 9999 ended in a trace: its forecast passes the last day of the calendar."""
+    document = json.loads(kind.dump(watch(1)[0] if kind is SAMPLE else snapshot()))
+    document["body"]["at"] = at
+    document["digest"] = digest_of(document["body"])
+    with pytest.raises(DocumentError, match=f"of the year {int(at[:4])}, expected 2000 to 2999"):
+        kind.parse(json.dumps(document).encode(), "file")
+
+
 def test_a_plan_of_1000_queues_is_small_enough_for_the_api_server() -> None:
     # By circle no two queues of a consumer lie side by side, so that each is written out.
     taken = snapshot(queues(brokers=("a", "b", "c", "d"), each=250), clients(400), strategy="AVG_BY_CIRCLE")
@@ -219,3 +232,29 @@ def test_a_plan_of_1000_queues_is_small_enough_for_the_api_server() -> None:
     assert plan.preconditions.queues == 1_000
     # Half a MiB is our own bound; kubectl apply keeps the document in an annotation, which takes 256 KiB.
     assert len(json.dumps(PLAN.document(plan, "billing-1")).encode()) < 240 * 1024
+
+
+def test_a_price_in_money_is_in_the_bill_of_documents_and_changes_nothing_where_it_is_not_stated() -> None:
+    line = BillLine(
+        count=4,
+        consumer_hours=8.0,
+        change_hours=0.2,
+        later_change_hours=0.0,
+        late_minutes=0.0,
+        late_hours=0.0,
+        bound_hours=0.0,
+        total_hours=8.2,
+    )
+    plain = DecisionBill(
+        horizon_seconds=7200.0, first_change_seconds=600.0, futures=12, source="errors", level=2.0, lines=(line,)
+    )
+    priced = replace(plain, consumer_hour=0.05)
+    for bill, stated in ((plain, False), (priced, True)):
+        record = replace(WORLD.record, decision=replace(WORLD.record.decision, bill=bill))
+        document = DECISION.document(record, "d")
+        assert ("consumerHour" in document["spec"]["decision"]["bill"]) is stated
+        assert DECISION.parse(document, "d") == record
+        assert WORLD.plan is not None
+        made = replace(WORLD.plan, bill=bill)
+        assert ("consumerHour" in PLAN.document(made, "p")["spec"]["bill"]) is stated
+        assert PLAN.parse(PLAN.document(made, "p"), "p") == made

@@ -1,14 +1,17 @@
 """A wrong policy gets one sentence that names file, field, what was found and what was expected."""
 
 from dataclasses import replace
+from datetime import UTC, datetime
 from pathlib import Path
 from zoneinfo import ZoneInfo
 
 import pytest
 
-from planner.decision.objective import WaitObjective
+from planner.decision.objective import StepLimit, WaitObjective
 from planner.decision.prices import DEFAULT_PRICES
-from planner.documents.policy import parse_policy, read_policies, read_policy
+from planner.demand.events import DateSpan
+from planner.documents.policy import parse_policy, read_policy
+from planner.documents.policy_folder import read_policies
 from planner.documents.source import KafkaSource
 from planner.errors import BadInputError, DocumentError, NewerVersionError
 from planner.model.snapshot import KafkaTiming
@@ -51,6 +54,10 @@ def windowed(window: str) -> str:
     return auto("mostDuplicates: 1, onlyInChangeWindows: true", f"{{{window}}}")
 
 
+def event(body: str, times: int = 1) -> str:
+    return "events: [" + ", ".join([f"{{name: sale, {body}}}"] * times) + "]"
+
+
 WRONG = [
     ("maxReplicas: 16", "maxReplicas: many", "field spec.maxReplicas: found 'many', expected a valid integer"),
     ("maxReplicas: 16", "maxReplicas: '16'", "field spec.maxReplicas: found '16', expected a valid integer"),
@@ -69,8 +76,12 @@ WRONG = [
     ("group: shop", "grup: shop", "field spec.source.grup is not known: did you mean group?"),
     ("group: shop", "group: shop, tls: {verify: 3}", "field spec.source.tls.verify: found 3"),
     ("group: shop", "group: shop, prometheus: {url: 'http://u:p@h'}", "field spec.source.prometheus.url: found"),
+    ("minReplicas: 1", f"newPods: {{topics: {['t'] * 1_001}}}", "expected at most 1000 items, not 1001"),
+    ("group: shop", f"group: shop, topics: {['t'] * 1_001}", "expected at most 1000 items, not 1001"),
     ("minReplicas: 1", "stabilisation: {}", "field spec.stabilisation.seconds is missing"),
     ("minReplicas: 1", "stabilisation: {seconds: -1}", "field spec.stabilisation.seconds: found -1"),
+    ("minReplicas: 1", "behavior: {scaleUp: {periodSeconds: 60}}", "field spec.behavior.scaleUp.pods is missing"),
+    ("minReplicas: 1", "behavior: {scaleDown: {pods: 0}}", "field spec.behavior.scaleDown.pods: found 0"),
     ("minReplicas: 1", "autoscaler: {mode: fight}", "field spec.autoscaler.mode: found 'fight'"),
     ("minReplicas: 1", "prices: {duplicateSeconds: -1}", "spec.prices.duplicateSeconds: found -1, expected greater"),
     ("minReplicas: 1", "prices: {queue: 1}", "field spec.prices.queue is not known"),
@@ -78,6 +89,7 @@ WRONG = [
     ("minReplicas: 1", "approval: {mode: Auto}", "field spec.approval: expected criteria with mode Auto"),
     ("minReplicas: 1", "approval: {criteria: {mostDuplicates: 1}}", "field spec.approval: expected criteria with mode"),
     ("minReplicas: 1", "approval: {mode: auto}", "field spec.approval.mode: found 'auto', expected 'Manual' or 'Auto'"),
+    ("minReplicas: 1", "approval: {approvers: ['a b']}", "field spec.approval.approvers.0: found 'a b'"),
     ("minReplicas: 1", "approval: {mode: Auto, criteria: {}}", "expected criteria to name mostMovedQueues"),
     ("minReplicas: 1", "approval: {mode: Auto, criteria: {onlyInChangeWindows: true}}", "criteria to name mostMoved"),
     ("minReplicas: 1", auto("mostDuplicates: -1"), "criteria.mostDuplicates: found -1, expected greater than or equal"),
@@ -92,6 +104,21 @@ WRONG = [
     ("minReplicas: 1", windowed("timeZone: Berlin"), "spec.changeWindows.0.timeZone: found 'Berlin', expected a time"),
     ("minReplicas: 1", windowed("timeZone: Europe"), "spec.changeWindows.0.timeZone: found 'Europe', expected a time"),
     ("minReplicas: 1", windowed("timeZone: ../x"), "spec.changeWindows.0.timeZone: found '../x', expected a time"),
+    ("minReplicas: 1", "prices: {consumerHour: -0.1}", "spec.prices.consumerHour: found -0.1, expected greater than"),
+    ("minReplicas: 1", "prices: {consumerHour: .inf}", "spec.prices.consumerHour: found inf, expected"),
+    ("minReplicas: 1", event("from: 18:00, to: '22:00', factor: 3"), "found 1080, expected a time in quotes"),
+    ("minReplicas: 1", event("from: '18:00', to: '2026-11-27T22:00', factor: 3"), "expected from and to to be both"),
+    ("minReplicas: 1", event("from: '2026-02-30T18:00', to: '2026-03-01T22:00', factor: 3"), "dates of the calendar"),
+    ("minReplicas: 1", event("from: '2026-11-20T18:00', to: '2026-11-27T18:01', factor: 3"), "by 7 days at most"),
+    ("minReplicas: 1", event("from: '2026-11-27T18:00', to: '2026-11-27T18:00', factor: 3"), "to lie after from"),
+    ("minReplicas: 1", event("days: [Monday], from: '2026-11-27T18:00', to: '2026-11-27T19:00', floor: 3"), "days bes"),
+    ("minReplicas: 1", event("from: '18:00', to: '18:00', factor: 3"), "spec.events.0: expected from and to to differ"),
+    ("minReplicas: 1", event("from: '18:00', to: '22:00'"), "spec.events.0: expected either factor or floor"),
+    ("minReplicas: 1", event("from: '18:00', to: '22:00', factor: 3, floor: 5"), "expected either factor or floor"),
+    ("minReplicas: 1", event("from: '18:00', to: '22:00', factor: 101"), "found 101, expected less than or"),
+    ("minReplicas: 1", event("from: '18:00', to: '22:00', factor: .nan"), "spec.events.0.factor: found nan, expected"),
+    ("minReplicas: 1", event("from: '18:00', to: '22:00', floor: 3", 2), "expected events to have a name of their own"),
+    ("minReplicas: 1", event("from: '18:00', to: '22:00', floor: 3", 51), "spec.events: found"),
     ("metadata: {name: shop}", "metadata: {name: Shop Orders}", "field metadata.name: found 'Shop Orders'"),
     ("kind: ConsumerScalingPolicy", "kind: Deployment", "field kind is 'Deployment', expected ConsumerScalingPolicy"),
     ("dev/v1alpha1", "dev/v1", "field apiVersion is consumerplanner.dev/v1, this planner reads"),
@@ -101,8 +128,31 @@ WRONG = [
 ]  # fmt: skip
 
 
+def test_events_are_times_of_their_zone_and_a_policy_without_any_keeps_its_digest() -> None:
+    plain = parse_policy(POLICY, "p.yaml")
+    assert parse_policy(POLICY.replace("minReplicas: 1", "events: []"), "p.yaml").digest == plain.digest
+    dates = event("from: '2026-11-27T18:00', to: '2026-11-28T24:00', timeZone: Europe/Berlin, factor: 3")
+    policy = parse_policy(POLICY.replace("minReplicas: 1", dates), "p.yaml")
+    assert policy.digest != plain.digest
+    (sale,) = policy.objective.events
+    assert sale.times == DateSpan(datetime(2026, 11, 27, 17, tzinfo=UTC), datetime(2026, 11, 28, 23, tzinfo=UTC))
+    assert (sale.factor, sale.floor) == (3.0, 0.0)
+
+
+def test_step_limits_are_the_objective_s_and_a_policy_without_any_keeps_its_digest() -> None:
+    plain = parse_policy(POLICY, "p.yaml")
+    assert parse_policy(POLICY.replace("minReplicas: 1", "behavior: {}"), "p.yaml").digest == plain.digest
+    text = "behavior: {scaleUp: {pods: 4, periodSeconds: 600}, scaleDown: {pods: 1}}"
+    policy = parse_policy(POLICY.replace("minReplicas: 1", text), "p.yaml")
+    assert (policy.objective.step_up, policy.objective.step_down) == (StepLimit(4, 600.0), StepLimit(1))
+    assert policy.digest != plain.digest
+    assert (plain.objective.step_up, plain.objective.step_down) == (None, None)
+
+
 def test_prices_are_those_that_a_rollout_is_weighed_by() -> None:
     assert parse_policy(POLICY, "p.yaml").rollout_settings.prices == DEFAULT_PRICES
+    money = parse_policy(POLICY.replace("minReplicas: 1", "prices: {consumerHour: 0.05}"), "p.yaml")
+    assert money.rollout_settings.prices == replace(DEFAULT_PRICES, consumer_hour=0.05)
     priced = POLICY.replace("minReplicas: 1", "prices: {movedQueueSeconds: 5, standstillSeconds: 0}")
     assert parse_policy(priced, "p.yaml").rollout_settings.prices == replace(
         DEFAULT_PRICES, moved_queue_s=5.0, standstill_s=0.0
@@ -122,8 +172,17 @@ def test_how_long_a_plan_stays_changes_no_digest_of_policies_that_do_not_say() -
         parse_policy(text % 59, "p.yaml")
 
 
+def test_approvers_are_part_of_what_is_wanted() -> None:
+    named = parse_policy(POLICY.replace("minReplicas: 1", "approval: {approvers: [ana]}"), "p.yaml")
+    assert named.spec.approval.approvers == ("ana",)
+    assert named.digest != parse_policy(POLICY, "p.yaml").digest
+    empty = parse_policy(POLICY.replace("minReplicas: 1", "approval: {approvers: []}"), "p.yaml")
+    assert empty.digest == parse_policy(POLICY, "p.yaml").digest
+
+
 def test_the_rule_that_weighs_knows_only_the_bounds_that_are_stated() -> None:
-    smallest = parse_policy(POLICY.replace("{maxUtilisation: 0.8, backlogGoneSeconds: 600}", "{}"), "p.yaml")
+    text = POLICY.replace("{maxUtilisation: 0.8, backlogGoneSeconds: 600}", "{rule: SmallestCount}")
+    smallest = parse_policy(text, "p.yaml")
     assert (smallest.objective.max_utilisation, smallest.objective.wait) == (0.8, None)
     weighing = POLICY.replace("{maxUtilisation: 0.8, backlogGoneSeconds: 600}", "{rule: Horizon, lateAfterSeconds: 30}")
     policy = parse_policy(weighing.replace("minReplicas: 1", "prices: {lateMinuteSeconds: 60}"), "p.yaml")
@@ -140,6 +199,33 @@ def test_the_rule_that_weighs_knows_only_the_bounds_that_are_stated() -> None:
     assert len({one.digest for one in (smallest, policy, bound, later)}) == 4
     with pytest.raises(DocumentError, match=r"spec\.objective\.rule: found 'Cheapest', expected 'SmallestCount' or"):
         parse_policy(POLICY.replace("{maxUtilisation", "{rule: Cheapest, maxUtilisation"), "p.yaml")
+
+
+@pytest.mark.parametrize(
+    ("stated", "is_weighed"),
+    [
+        ("{}", True),
+        ("{lateAfterSeconds: 30}", True),
+        ("{maxUtilisation: 0.9, podStartSeconds: 60}", True),
+        ("{maxUtilisation: 0.8}", False),
+        ("{oldestMessageSeconds: 60}", False),
+        ("{backlogGoneSeconds: 600}", False),
+        ("{rule: Horizon, maxUtilisation: 0.8}", True),
+        ("{rule: SmallestCount}", False),
+    ],
+)
+def test_a_policy_without_bounds_gets_the_count_that_costs_least(stated: str, is_weighed: bool) -> None:
+    """Red when a bound that somebody stated stops being the rule, or when the required fields alone bring 80 %."""
+    policy = parse_policy(POLICY.replace("{maxUtilisation: 0.8, backlogGoneSeconds: 600}", stated), "p.yaml")
+    assert (policy.objective.wait is not None) == is_weighed
+    rule = "Horizon" if is_weighed else "SmallestCount"
+    written = "rule: " + rule + (", " if stated != "{}" else "")
+    if "rule" not in stated:
+        explicit = parse_policy(
+            POLICY.replace("{maxUtilisation: 0.8, backlogGoneSeconds: 600}", stated.replace("{", "{" + written)),
+            "p.yaml",
+        )
+        assert explicit.digest == policy.digest
 
 
 def test_a_policy_that_approves_by_rule() -> None:
@@ -245,6 +331,18 @@ def test_a_policy_without_the_newer_fields_keeps_the_digest_that_earlier_release
     assert parse_policy(f"{POLICY}  membersPerPod: 4\n", "p.yaml").digest != parse_policy(POLICY, "p.yaml").digest
 
 
+@pytest.mark.parametrize(("stated", "may_repeat"), [("true", True), ("false", False)])
+def test_a_policy_states_whether_consumers_are_idempotent(stated: str, may_repeat: bool) -> None:
+    automatic = POLICY.replace("minReplicas: 1", auto("mostMovedQueues: 4"))
+    silent, policy = parse_policy(automatic, "p.yaml"), parse_policy(f"{automatic}  idempotent: {stated}\n", "p.yaml")
+    assert policy.rollout_settings.idempotent is may_repeat
+    assert policy.approval_rule is not None
+    assert policy.approval_rule.may_repeat is may_repeat
+    assert (silent.rollout_settings.idempotent, policy.digest != silent.digest) == (None, True)
+    with pytest.raises(DocumentError, match=r"spec\.idempotent: found 'yes'"):
+        parse_policy(f"{POLICY}  idempotent: 'yes'\n", "p.yaml")
+
+
 def test_the_kafka_example_can_be_read() -> None:
     policy = read_policy(Path(__file__).parents[3] / "examples/kafka/shop-payments.yaml")
     assert policy.snapshot_settings.timing is not None
@@ -255,6 +353,7 @@ def test_the_kafka_example_can_be_read() -> None:
     ("found", "wrong", "says"),
     [
         ("session.timeout.ms: 10000", "session.timeout: 10000", 'field spec.timing: settings: found "session.timeout"'),
+        ("session.timeout.ms: 10000", "group.protocol: consumer", "found group.protocol, which the planner learns"),
         ("10000", "abc", 'field spec.timing: settings.session.timeout.ms: found "abc"'),
         ("librdkafka 2.12.1", "newest", 'field spec.timing: versions.client: found "newest"'),
         ("brokerVersion: '4.1.0', ", "", "field spec.timing.brokerVersion is missing"),
@@ -264,3 +363,29 @@ def test_wrong_timing_is_one_sentence(found: str, wrong: str, says: str) -> None
     with pytest.raises(DocumentError) as caught:
         parse_policy(kafka(TIMING.replace(found, wrong)), "p.yaml")
     assert says in str(caught.value)
+
+
+@pytest.mark.parametrize(
+    ("field", "most"),
+    [
+        ("rollout: {validForSeconds: %s}", 604_800),
+        ("rollout: {readySeconds: %s}", 604_800),
+        ("rollout: {settledSeconds: %s}", 604_800),
+        ("objective: {oldestMessageSeconds: %s}", 31_536_000),
+        ("objective: {backlogGoneSeconds: %s}", 31_536_000),
+        ("objective: {lateAfterSeconds: %s}", 31_536_000),
+        ("objective: {podStartSeconds: %s}", 31_536_000),
+        ("objective: {decidedEverySeconds: %s}", 31_536_000),
+        ("freshness: {maxAgeSeconds: %s}", 31_536_000),
+    ],
+)
+def test_times_of_a_policy_can_be_counted_to(field: str, most: int) -> None:
+    """Red without a bound: the first run that adds such a time to a date fails, and so do all after it."""
+    plain = "\n".join(
+        line for line in POLICY.splitlines() if not line.startswith(f"  {field.split(':', maxsplit=1)[0]}:")
+    )
+    text = plain.replace("minReplicas: 1", "minReplicas: 1\n  " + field)
+    assert parse_policy(text % most, "p.yaml") is not None
+    for seconds in (most + 1, 999_999_999_999):
+        with pytest.raises(DocumentError, match=rf"expected less than or equal to {most}"):
+            parse_policy(text % seconds, "p.yaml")

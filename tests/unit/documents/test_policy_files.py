@@ -11,8 +11,8 @@ import pytest
 from planner.deployments.policies import cluster_policies
 from planner.documents import policy_files
 from planner.documents.policy import ConsumerScalingPolicy
-from planner.documents.policy_files import FILES_VARIABLE, HOSTS_VARIABLE, FileRules
 from planner.documents.source import SpecModel
+from planner.documents.tenant_files import FILES_VARIABLE, HOSTS_VARIABLE, FileRules
 from planner.errors import BadInputError, DocumentError
 
 
@@ -96,6 +96,22 @@ def test_without_a_folder_no_policy_of_the_cluster_names_a_file(root: Path, monk
     assert read(json.loads(json.dumps(spec()))) is not None
 
 
+def test_a_folder_that_is_a_link_is_named_by_its_link(root: Path, tmp_path: Path) -> None:
+    """Red where only targets count: who reads the file would not know it for a tenant's by such a path."""
+    (tmp_path / "mount").mkdir()
+    (tmp_path / "mount" / "kubeconfig").write_text("{}")
+    (root / "linked").symlink_to(tmp_path / "mount")
+    (root / "shop").rename(root / "was")
+    (root / "shop").symlink_to(tmp_path / "mount")
+    for path, allowed in ((root / "shop" / "kubeconfig", True), (root / "linked" / "kubeconfig", False)):
+        body = {**spec(), "kubernetes": {"kubeconfigFile": str(path)}}
+        if allowed:
+            assert read(body) is not None
+        else:
+            with pytest.raises(DocumentError, match="names a file outside"):
+                read(body)
+
+
 SECRETS: list[tuple[str, str, str]] = [
     ("spec.source.credentialsFile", "rogue.example:9876", "account.yaml"),
     ("spec.source.propertiesFile", "rogue.example:9092", "account.yaml"),
@@ -130,6 +146,16 @@ def test_a_secret_goes_only_to_servers_that_an_administrator_listed_for_it(
     for listed in ({"shop": [server]}, {f"shop__{file}": [server], "shop": ["metrics.example:443"]}):
         allow(monkeypatch, **listed)
         assert read(body) is not None
+
+
+def test_an_account_goes_to_no_proxy_that_is_not_listed(root: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Red where only name servers are looked at: a policy's author would have the account sent to a proxy of theirs."""
+    body = spec(credentialsFile=str(root / "shop" / "account.yaml"), proxies=["proxy.example:8080"])
+    allow(monkeypatch, shop=["rogue.example:9876"])
+    with pytest.raises(DocumentError, match=r"sent to proxy\.example:8080"):
+        read(body)
+    allow(monkeypatch, shop=["rogue.example:9876", "proxy.example:8080"])
+    assert read(body) is not None
 
 
 def test_the_entry_of_a_file_counts_before_that_of_its_folder(root: Path, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -207,4 +233,4 @@ def test_every_field_that_names_a_file_is_known_to_be_sent_somewhere_or_not() ->
     for part in parts:
         parts += part.__subclasses__()
     fields = {name for part in parts for name, info in part.model_fields.items() if "Path" in str(info.annotation)}
-    assert fields == policy_files._RECIPIENTS.keys() | policy_files._NOT_SENT
+    assert fields == policy_files._RECIPIENTS.keys() | policy_files._NOT_SENT | policy_files._NAMES_ITS_SERVER

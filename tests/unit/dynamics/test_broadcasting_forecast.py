@@ -4,8 +4,8 @@ from typing import Any
 
 import pytest
 
+from planner.documents.forecast import forecast
 from planner.errors import BadInputError
-from planner.forecast import forecast
 from tests.unit.dynamics.small_groups import JOIN, client_id, leave, rocketmq_request
 
 ONE, TWO = client_id(1), client_id(2)

@@ -10,8 +10,8 @@ import typer
 from typer.testing import CliRunner, Result
 
 from planner.cli.forecast import forecast
+from planner.documents.forecast import forecast as answer_of
 from planner.errors import BadInputError
-from planner.forecast import forecast as answer_of
 from planner.forecast.words import CAUSES
 from tests.unit.dynamics.small_groups import JOIN, Document, client_id, leave, rocketmq_request
 
@@ -115,7 +115,7 @@ def test_a_remedy_that_gains_nothing_is_not_told(monkeypatch: pytest.MonkeyPatch
     assert any("awaitTermination" in told for told in remedies(request))
     for other in (answer_of(request), worse):
         answers = [answer_of(request), other]
-        monkeypatch.setattr("planner.forecast.forecast", lambda _, told=answers: told.pop(0))
+        monkeypatch.setattr("planner.documents.forecast.forecast", lambda _, told=answers: told.pop(0))
         assert not [told for told in remedies(request) if "awaitTermination" in told]
 
 
@@ -265,3 +265,11 @@ def test_a_broadcasting_group_moves_nothing() -> None:
     assert (found["moved"], found["queues"]) == ([], [])
     assert all(len(queues) == 8 for queues in found["after"].values())
     assert len(found["after"]) == 3
+
+
+def test_the_text_says_who_owns_what_after_each_step_and_what_is_lost() -> None:
+    result = CliRunner().invoke(app, [str(ROOT / "examples/changes/subscription.json")])
+    first = "orders: 10.0.0.1@c1 2, 10.0.0.2@c2 2; refunds: 10.0.0.1@c1 2, nobody 2."
+    assert f"After step 1, 10.0.0.1@c1 at 0 s, queues by owner: {first}" in result.stdout
+    assert "orders: filtered away for good may be messages with tag sent, at most " in result.stdout
+    assert "After step 1 brokers refuse pulls of refunds for " in result.stdout

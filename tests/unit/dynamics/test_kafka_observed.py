@@ -7,7 +7,7 @@ each run, and all records that came twice.
 
 import pytest
 
-from planner.forecast import forecast
+from planner.documents.forecast import forecast
 from tests.unit.dynamics.small_groups import Document, kafka_leave, kafka_request
 
 JOIN: Document = {"kind": "join", "clients": [{"id": "c9"}]}

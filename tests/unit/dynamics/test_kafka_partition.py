@@ -6,8 +6,8 @@ from typing import Any
 import numpy as np
 import pytest
 
+from planner.documents.forecast import forecast
 from planner.errors import BadInputError
-from planner.forecast import forecast
 from planner.forecast.common.request_fields import Version
 from planner.forecast.kafka.membership.network_recovery import arrival_s, patience_s
 from planner.forecast.kafka.request.settings import read_settings

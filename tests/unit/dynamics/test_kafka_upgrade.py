@@ -2,8 +2,8 @@
 
 import pytest
 
+from planner.documents.forecast import forecast
 from planner.errors import BadInputError
-from planner.forecast import forecast
 from tests.unit.dynamics.small_groups import Document, kafka_request
 
 

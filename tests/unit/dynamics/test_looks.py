@@ -7,10 +7,10 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from planner.documents.forecast.rocketmq import read_request
 from planner.forecast.rocketmq.membership.process_times import NEVER, ProcessTimes
 from planner.forecast.rocketmq.membership.rebalances import member_rebalances
 from planner.forecast.rocketmq.membership.scenario import Scenario, build_scenario
-from planner.forecast.rocketmq.request.reader import read_request
 from planner.forecast.rocketmq.timing import DEFAULT
 from tests.unit.dynamics.small_groups import rocketmq_request
 

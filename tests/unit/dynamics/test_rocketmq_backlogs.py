@@ -5,13 +5,13 @@ from dataclasses import replace
 import numpy as np
 import pytest
 
+from planner.documents.forecast.rocketmq import read_request
 from planner.forecast.rocketmq.handover.first_pulls import Starts
 from planner.forecast.rocketmq.handover.pop_backlogs import Popped, find_popped_at_end
 from planner.forecast.rocketmq.handover.tenures import Tenures
 from planner.forecast.rocketmq.membership.consume_rates import Rates
 from planner.forecast.rocketmq.membership.scenario import Scenario, build_scenario
 from planner.forecast.rocketmq.request.changes import BlueGreen
-from planner.forecast.rocketmq.request.reader import read_request
 from planner.forecast.rocketmq.timing import POP_THRESHOLD
 from tests.unit.dynamics.small_groups import rocketmq_request
 

@@ -4,8 +4,8 @@ from typing import Any
 
 import pytest
 
+from planner.documents.forecast import forecast
 from planner.errors import BadInputError
-from planner.forecast import forecast
 from tests.unit.dynamics.small_groups import JOIN, Document, client_id, leave, rocketmq_request
 
 BY_BROKER = {"clientRebalance": False}

@@ -8,8 +8,8 @@ from typing import Any
 import pytest
 
 from planner.cli.forecast import sentence
+from planner.documents.forecast import forecast
 from planner.errors import BadInputError
-from planner.forecast import forecast
 from tests.unit.dynamics.small_groups import JOIN, Document, client_id, leave, rocketmq_request
 
 LITE, PULL = {"consumer": "lite_pull"}, {"consumer": "pull"}

@@ -5,10 +5,10 @@ from typing import Any
 import numpy as np
 import pytest
 
+from planner.documents.forecast import forecast
+from planner.documents.forecast.rocketmq import read_request
 from planner.errors import PlannerError
-from planner.forecast import forecast
 from planner.forecast.rocketmq.membership.scenario import build_scenario
-from planner.forecast.rocketmq.request.reader import read_request
 from planner.forecast.rocketmq.simulate import Simulation, simulate
 from planner.forecast.rocketmq.timing import DEFAULT
 from tests.unit.dynamics.small_groups import Document, client_id, rocketmq_request
@@ -89,7 +89,7 @@ def test_a_broker_hears_of_the_old_connections_end_after_a_short_cut_and_drops_t
 def test_what_it_repeats_is_said() -> None:
     brief, long = (forecast(rocketmq_request(partition(for_s))) for for_s in (2, 300))
     assert brief["warnings"] == []
-    assert "goes on with what it owned" in " ".join(long["warnings"])
+    assert "goes on with its queues until it rebalances" in " ".join(long["warnings"])
     for found in (brief, long):
         assert {"loses", "returns"} <= {event["event"] for event in found["timeline"]}
 

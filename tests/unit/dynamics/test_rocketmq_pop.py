@@ -5,8 +5,8 @@ from typing import Any
 import pytest
 
 from planner.cli.forecast import sentence
+from planner.documents.forecast import forecast
 from planner.errors import BadInputError
-from planner.forecast import forecast
 from tests.unit.dynamics.small_groups import JOIN, Document, client_id, leave, rocketmq_request
 
 EVERYTHING, TWO_SHARES = {"pop_share_queues": -1}, {"pop_share_queues": 1}

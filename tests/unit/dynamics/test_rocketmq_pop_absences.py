@@ -4,7 +4,7 @@ from typing import Any
 
 import pytest
 
-from planner.forecast import forecast
+from planner.documents.forecast import forecast
 from tests.unit.dynamics.small_groups import Document, client_id, leave, rocketmq_request
 
 EVERYTHING, TWO_SHARES = {"pop_share_queues": -1}, {"pop_share_queues": 1}

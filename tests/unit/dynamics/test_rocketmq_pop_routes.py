@@ -4,7 +4,7 @@ from typing import Any
 
 import pytest
 
-from planner.forecast import forecast
+from planner.documents.forecast import forecast
 from tests.unit.dynamics.small_groups import Document, rocketmq_request
 
 EVERYTHING, TWO_SHARES = {"pop_share_queues": -1}, {"pop_share_queues": 1}
@@ -48,7 +48,7 @@ def test_a_broker_that_starts_is_popped_when_an_older_one_knows_of_it() -> None:
     assert usual["total"]["duplicates"]["p50"] == 0
     assert usual["total"]["settle_s"]["p95"] < 6 + ROUTE_S + 21
     assert often["total"]["settle_s"]["p50"] < usual["total"]["settle_s"]["p50"]
-    assert [word for word in usual["warnings"] if "is told to pull unless that broker, too" in word]
+    assert [word for word in usual["warnings"] if "makes members pull unless the group's POP mode" in word]
 
 
 def test_who_pops_whole_brokers_has_new_queues_at_once() -> None:

@@ -4,9 +4,9 @@ from typing import Any
 
 import numpy as np
 
-from planner.forecast import forecast
+from planner.documents.forecast import forecast
+from planner.documents.forecast.rocketmq import read_request
 from planner.forecast.rocketmq.membership.scenario import build_scenario
-from planner.forecast.rocketmq.request.reader import read_request
 from planner.forecast.rocketmq.simulate import Simulation, simulate
 from planner.forecast.rocketmq.timing import DEFAULT
 from tests.unit.dynamics.small_groups import Document, rocketmq_request

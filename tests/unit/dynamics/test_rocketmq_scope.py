@@ -1,7 +1,7 @@
 """The edges of the RocketMQ forecast: retry topics, routes that members learn one by one, refused consumers."""
 
-from planner.allocation.answers import answer
-from planner.forecast import forecast
+from planner.documents.allocation import answer
+from planner.documents.forecast import forecast
 from tests.unit.dynamics.small_groups import JOIN, client_id, leave, rocketmq_request
 
 RETRY = [

@@ -6,8 +6,9 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from planner.documents.forecast.common import read_rolling
 from planner.errors import BadInputError
-from planner.forecast.common.rolling_update import Rolling, read_rolling
+from planner.forecast.common.rolling_update import Rolling
 
 
 def steps(replicas: int, **settings: Any) -> list[tuple[float, int, int]]:

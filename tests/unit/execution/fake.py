@@ -35,6 +35,7 @@ from planner.execution.ports import ConflictError, Lease, Requests, StoredPlan
 from planner.execution.progress import RolloutStatus
 from planner.model.deployments import Autoscaler, Deployment, Pod, UpdateStrategy
 from planner.model.queues import MessageQueue
+from planner.model.samples import QueueOffsets
 from planner.verification.observed_change import Between, ObservedChange
 
 START = datetime(2026, 11, 21, 10, 30, tzinfo=UTC)
@@ -70,6 +71,7 @@ class FakePod:
     ending_at: float | None = None
     has_failed: bool = False
     cost: int = 0
+    cost_by: str | None = None
     broken_until: float = 0.0
 
     @property
@@ -125,6 +127,7 @@ class FakeCluster:
 
     def __init__(self, replicas: int = 3, name: str = "billing-consumer", group: str = "billing") -> None:
         self.now_s = 1000.0
+        self.jumped_s = 0.0
         self.deployments = {name: FakeDeployment(name, f"uid-{name}", replicas, group)}
         self.pods: list[FakePod] = []
         self.born = 0
@@ -140,20 +143,32 @@ class FakeCluster:
         self.policy_digest: str | None = "policy-1"
         self.strategy = "AVG"
         self.queues = QUEUES
+        self.waiting: dict[MessageQueue, int] = {}
         self.changed_at: dict[str, float] = {}
         self.seen = ObservedChange(moved_queues=Between.exactly(4), is_complete=True)
         self.before: dict[str, tuple[int, int]] = {}
         self.green_group: str | None = None
         self._members: dict[str, tuple[str, ...]] = {}
-        for _ in range(replicas):
-            self._start(self.deployments[name]).created_at = self.now_s - 100
+        self._join_at_once(self.deployments[name])
+
+    def _join_at_once(self, deployment: FakeDeployment) -> None:
+        for _ in range(deployment.replicas):
+            self._start(deployment).created_at = self.now_s - 100
         self._join()
+
+    def run(self, name: str, replicas: int) -> None:
+        """Have another Deployment of the group run from the start."""
+        group = next(iter(self.deployments.values())).group
+        self.deployments[name] = FakeDeployment(name, f"uid-{name}", replicas, group)
+        self._join_at_once(self.deployments[name])
+        self.changed_at[group] = -100.0
 
     # Time
 
     @property
     def now(self) -> datetime:
-        return START + timedelta(seconds=self.now_s - 1000.0)
+        """The time by the API server's clock, which may jump."""
+        return START + timedelta(seconds=self.now_s - 1000.0 + self.jumped_s)
 
     def advance(self, seconds: float) -> None:
         self.now_s += seconds
@@ -318,9 +333,11 @@ class FakeCluster:
         elif isinstance(effect, SetScaler):
             self._set_scaler(effect)
         elif isinstance(effect, SetOffsets):
+            if self._members.get(_named_group(effect.step)):  # as brokers do, and the executor asks before it writes
+                raise ConflictError(f"group {_named_group(effect.step)} has members")
             self.touched.append(Touched(f"offsets {_named_group(effect.step)}"))
             self.offsets[_named_group(effect.step)] = effect.step.kind
-        else:
+        elif not isinstance(effect, Delete) or effect.deployment in self.deployments:  # gone already is fine
             self._change_deployment(effect, self._seen(effect.deployment, effect.resource_version))
 
     def _change_deployment(self, effect: OnDeployment, found: FakeDeployment) -> None:
@@ -347,9 +364,9 @@ class FakeCluster:
     def _mark(self, effect: MarkPods) -> None:
         for name, uid, cost in effect.pods:
             for pod in self.pods:
-                if (pod.name, pod.uid) == (name, uid):
+                if (pod.name, pod.uid) == (name, uid) and pod.cost != cost:
                     self.touched.append(Touched(f"mark {name} {cost}", pod.cost, cost))
-                    pod.cost = cost
+                    pod.cost, pod.cost_by = cost, None
 
     def _set_scaler(self, effect: SetScaler) -> None:
         for deployment in self.deployments.values():
@@ -434,6 +451,7 @@ class FakeCluster:
             is_ready=pod.is_ready(self.now_s),
             is_ending=pod.ending_at is not None,
             deletion_cost=pod.cost,
+            deletion_cost_by=pod.cost_by,
         )
 
     def _group(self, name: str, now: datetime) -> GroupObservation:
@@ -454,6 +472,7 @@ class FakeCluster:
             is_rebalancing=not settled,
             lag_messages=0,
             lag_seconds=0.0,
+            offsets=tuple(QueueOffsets(queue, 9, 9 - self.waiting.get(queue, 0)) for queue in self.queues),
             pods=pods,
         )
 
@@ -484,6 +503,10 @@ def _check_progress(before: RolloutStatus, after: RolloutStatus) -> None:
 
 def _counts(other: StoredPlan) -> bool:
     return not other.status.phase.is_final or other.status.phase.is_in_progress
+
+
+def _is_in_progress(stored: StoredPlan) -> bool:
+    return stored.status.phase.is_in_progress and not stored.status.phase.is_final
 
 
 def _named_group(step: object) -> str:
@@ -533,11 +556,25 @@ class FakePlans(FakePorts):
 
     def _hold(self, name: str) -> None:
         self.cluster._reach()
+        if name not in self.cluster.plans or self.cluster.plans[name].status.phase.is_final:
+            return  # gone or over meanwhile: the next reconcile finds it so
         held = replace(self.cluster.plans[name], has_finalizer=True, resource_version=self.cluster._next())
         self.cluster.plans[name] = held
 
     def remove_finalizer(self, stored: StoredPlan) -> None:
-        self._call("let go", lambda: self.cluster.plans.pop(stored.name, None))
+        self._call("let go", lambda: self._let_go(stored))
+
+    def _let_go(self, stored: StoredPlan) -> None:
+        """As on the server: a plan in progress keeps it, and only one whose deletion was asked for goes with it."""
+        self.cluster._reach()
+        now = self.cluster.plans.get(stored.name)
+        if now is None or now.uid != stored.uid or _is_in_progress(now):
+            return
+        if now.requests.is_deleted:
+            del self.cluster.plans[stored.name]
+        elif now.has_finalizer:
+            let_go = replace(now, has_finalizer=False, resource_version=self.cluster._next())
+            self.cluster.plans[stored.name] = let_go
 
 
 class FakeWorld(FakePorts):
@@ -564,7 +601,7 @@ class FakeLeases(FakePorts):
         found = self.cluster.leases.get(name)
         if (found and found.resource_version) != (lease and lease.resource_version):
             raise ConflictError(f"lease {name} was changed meanwhile")
-        transitions = (found.transitions + (found.holder != holder)) if found else 0
+        transitions = (found.transitions + (holder not in (None, found.holder))) if found else 0
         self.cluster.leases[name] = Lease(holder, now, 30, transitions, self.cluster._next())
         return self.cluster.leases[name]
 

@@ -16,11 +16,13 @@ from planner.execution.observation import Claim, DeploymentObservation, GroupObs
 from planner.execution.phases import Phase
 from planner.execution.ports import Requests, StoredPlan
 from planner.execution.progress import Approval, RolloutStatus
-from planner.model.deployments import Autoscaler, Deployment
+from planner.model.deployments import Autoscaler, Deployment, Ordinals
 from planner.model.queues import MessageQueue
 from planner.rollout.autoscalers import Handling
 from planner.rollout.bounds import PolicyBounds
-from planner.rollout.steps import CreateDeployment, MarkVictims, UpdateTemplate
+from planner.rollout.steps import CreateDeployment, MarkVictims, StopConsumers, UpdateTemplate, Victim
+from planner.rollout.targets import Target
+from planner.text.words import duration
 from tests.unit.execution.fake import START, FakeCluster
 from tests.unit.execution.worlds import CHANGE, DEPLOYMENT, LIMIT_S, MOVES, SCENARIOS, stored, world
 
@@ -172,16 +174,17 @@ def policy(it: Case, chance: random.Random) -> Case:
 def outside(it: Case, chance: random.Random) -> Case:
     plan = it.stored.plan
     bounds = PolicyBounds(plan.policy, plan.deployment, plan.group, 1, 100, 3_600, Handling("setBounds"))
+    bounds = replace(bounds, targets=tuple(Target(each.name) for each in plan.targets or ()))
     group = replace(plan.group, group="other")
     ways: list[dict[str, object]] = [
-        {"deployment": "other"},
+        {"targets": (Target("other"), Target("another"))} if plan.targets else {"deployment": "other"},
         {"valid_for_s": 60},
         {"policy": "other"},
         {"group": group},
     ]
     way = chance.choice(ways)
     name, value = next(iter(way.items()))
-    told = f"allows {value} s" if name == "valid_for_s" else "other"
+    told = f"allows {duration(value)}" if name == "valid_for_s" else "other"
     look = replace(it.look, bounds=replace(bounds, **way))  # type: ignore[arg-type]
     return replace(it, look=look, code=Code.OUTSIDE_POLICY, says=told)
 
@@ -470,3 +473,20 @@ def test_ranges_of_queues_are_read_as_plans_spell_them() -> None:
 def test_every_code_and_phase_is_told_in_the_docs() -> None:
     told = (Path(__file__).parents[3] / "docs" / "execution.md").read_text(encoding="utf-8")
     assert [name for name in (*Code, *Phase) if f"`{name}`" not in told] == []
+
+
+@pytest.mark.parametrize("before", [5, 10**15])
+def test_a_stop_of_a_stateful_set_takes_its_highest_numbers_and_a_count_of_any_size_takes_no_memory(
+    before: int,
+) -> None:
+    """An author writes the counts: names for all of them would fill the executor's memory before its policy refuses."""
+    it = case(world(next(scenario for scenario in SCENARIOS if scenario[0] == "down")))
+    stopping = (Victim("other", ("member",)),)
+    stop = StopConsumers(before, before - 1, (), LIMIT_S, MOVES, undo="back", stopping=stopping)
+    plan = replace(it.stored.plan, steps=(stop,), target_kind="StatefulSet", target_replicas=before - 1)
+    names = [f"{DEPLOYMENT}-{number}" for number in range(5)]
+    pods = tuple(replace(pod, name=name) for pod, name in zip(it.facts.pods or (), names, strict=True))
+    move = decide(replace(it.stored, plan=plan), it.with_facts(ordinals=Ordinals(), pods=pods), it.now)
+    assert isinstance(move, Write)
+    highest = f"the stop takes {DEPLOYMENT}-{before - 1}, the plan expects other: plan again"
+    assert highest in [refusal.sentence for refusal in move.status.refusals]

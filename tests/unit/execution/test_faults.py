@@ -16,7 +16,16 @@ from planner.execution.progress import RolloutStatus
 from planner.execution.reconcile import Outcome, Ports, run_reconcile
 from planner.model.deployments import Autoscaler
 from planner.model.queues import MessageQueue
-from planner.rollout.steps import AwaitLag, AwaitReady, AwaitSettled, MarkVictims, PauseForPerson, StopConsumers, Victim
+from planner.rollout.steps import (
+    AwaitLag,
+    AwaitReady,
+    AwaitSettled,
+    CheckForecast,
+    MarkVictims,
+    PauseForPerson,
+    StopConsumers,
+    Victim,
+)
 from tests.unit.execution.fake import FakeCluster, FakeDeployment
 from tests.unit.execution.worlds import (
     DEPLOYMENT,
@@ -40,7 +49,7 @@ from tests.unit.execution.worlds import (
     world,
 )
 
-UP, DOWN, RENEWED, BLUE_GREEN, MOVED, _, ROLLED_TWICE = SCENARIOS
+UP, DOWN, RENEWED, BLUE_GREEN, MOVED, _, ROLLED_TWICE, *_SPLIT = SCENARIOS
 
 
 def when(cluster: FakeCluster, phase: Phase, step: int, happens: Callable[[], None]) -> Callable[[int], None]:
@@ -196,6 +205,63 @@ def test_another_pod_that_stopped_than_was_marked_is_named_and_the_mark_is_taken
         f"{other.name} stopped where {survivor.name} was marked: other queues move than forecast",
     )
     assert survivor.cost == 0
+
+
+def test_a_mark_that_another_writer_took_away_is_set_again_before_the_stop_and_the_writer_is_named() -> None:
+    cluster = world(DOWN)
+    chosen, stay = cluster.live(DEPLOYMENT)[:2], cluster.live(DEPLOYMENT)[2:]
+
+    def rewrite() -> None:
+        chosen[0].cost, chosen[0].cost_by = 7, "node-autoscaler"
+
+    drive(cluster, meanwhile=when(cluster, Phase.RUNNING, 1, rewrite))
+    status = cluster.status("plan-1")
+    assert status.phase is Phase.SUCCEEDED
+    assert cluster.live(DEPLOYMENT) == stay
+    assert status.surprises == (
+        f"node-autoscaler gave pod {chosen[0].name} deletion cost 7, after the plan had marked it to stop first: "
+        "marked again",
+    )
+
+
+def test_marks_that_are_taken_away_again_and_again_turn_the_plan_back() -> None:
+    cluster = world(DOWN)
+    chosen = cluster.live(DEPLOYMENT)[0]
+
+    def fight(_: int) -> None:
+        if len(cluster.status("plan-1").steps) > 1 and chosen.cost < 0:
+            chosen.cost, chosen.cost_by = 7, "node-autoscaler"
+
+    drive(cluster, meanwhile=fight)
+    status = cluster.status("plan-1")
+    assert status.phase is Phase.ROLLED_BACK
+    assert cluster.deployments[DEPLOYMENT].replicas == 5
+    assert len(cluster.live(DEPLOYMENT)) == 5
+    assert len([surprise for surprise in status.surprises if "node-autoscaler" in surprise]) == 1
+    assert "and does so again" in status.message
+
+
+def test_a_pod_that_another_writer_marked_keeps_the_stop_waiting_until_its_annotation_is_gone() -> None:
+    cluster = world(DOWN)
+    chosen, stay = cluster.live(DEPLOYMENT)[:2], cluster.live(DEPLOYMENT)[2:]
+    held: list[str | None] = []
+
+    def look(_: int) -> None:
+        status = cluster.status("plan-1")
+        if len(status.steps) == 2 and not held:
+            stay[2].cost, stay[2].cost_by = -(2**31), "other-tool"
+            held.append(None)
+        elif status.held and "other-tool" in status.held and stay[2].cost:
+            held.append(status.held)
+            stay[2].cost = 0
+
+    drive(cluster, meanwhile=look)
+    assert held[1:] == [
+        f"other-tool gave pod {stay[2].name} deletion cost -2147483648, so that it may stop instead of "
+        f"{chosen[0].name}, {chosen[1].name}: remove its annotation"
+    ]
+    assert cluster.status("plan-1").phase is Phase.SUCCEEDED
+    assert cluster.live(DEPLOYMENT) == stay
 
 
 def test_a_broker_that_is_away_for_a_while_only_makes_the_plan_wait() -> None:
@@ -569,6 +635,22 @@ def test_two_looks_at_one_moment_are_one_look() -> None:
     assert isinstance(move, Wait) or (isinstance(move, Write) and move.status.steps[-1].finished_at is None)
 
 
+@pytest.mark.parametrize("seconds", [-7_200.0, -20.0, 20.0])
+def test_a_clock_of_the_server_that_jumps_while_a_group_settles_holds_nothing_up(seconds: float) -> None:
+    """Red when an observation is compared with one of a time to come: the plan waits two hours for it."""
+    cluster = world(UP)
+    left = [seconds]
+
+    def jump(_: int) -> None:
+        if left and cluster.status("plan-1").held == "settled once, to be seen again":
+            cluster.jumped_s = left.pop()
+
+    status = ended(cluster, jump)
+    assert not left
+    assert (status.phase, status.ended) == (Phase.SUCCEEDED, "new")
+    assert cluster.now_s < 1_000.0 + LIMIT_S
+
+
 def test_an_executor_whose_status_is_old_does_not_do_again_what_is_being_undone() -> None:
     cluster = world(UP)
     for _ in range(6):
@@ -691,7 +773,7 @@ def rewinding() -> FakeCluster:
     """Return a cluster whose group is to go back to a time."""
     cluster = FakeCluster(3)
     made = stored(cluster, rewound(cluster), migration="rewound")
-    cluster.put(replace(made, requests=replace(made.requests, confirmed=("set the offsets of billing",))))
+    cluster.put(replace(made, requests=replace(made.requests, confirmed=made.plan.confirmations)))
     cluster.before = counts(cluster)
     return cluster
 
@@ -731,6 +813,68 @@ def test_a_person_who_is_asked_lets_the_plan_go_on_and_one_who_is_silent_does_no
         assert ended(cluster, answer).phase is phase
         assert ("Held", "plan-1: does the dashboard look well?") in cluster.told
         assert answers or is_old(cluster)
+
+
+@pytest.mark.parametrize(("migration", "phase"), [("subscription", Phase.SUCCEEDED), ("update", Phase.ROLLED_BACK)])
+def test_only_a_change_of_subscription_lets_a_whole_topic_go(migration: str, phase: Phase) -> None:
+    """Members come back with refunds instead of orders; in an update the route of orders is lost."""
+    cluster = FakeCluster(3)
+    stored(cluster, renewed(cluster), migration=migration)
+
+    def give_up(_: int) -> None:
+        if len(cluster.status("plan-1").steps) > 1:
+            cluster.queues = tuple(MessageQueue("refunds", "broker-a", number) for number in range(6))
+
+    assert ended(cluster, give_up).phase is phase
+
+
+LAST = MessageQueue("orders", "broker-a", 7)
+GIVEN_UP = ("orders/broker-a/4-7",)
+
+
+def shrinking(cluster: FakeCluster) -> None:
+    """Store a plan that gives up the upper half of eight queues."""
+    leave, drop = (PauseForPerson(f"{what} lowered?", LIMIT_S) for what in ("write queues", "read queues"))
+    drained = AwaitLag(LIMIT_S, messages=0, queues=GIVEN_UP)
+    steps = (leave, drained, drop, AwaitSettled(3, "AVG", LIMIT_S), CheckForecast(LIMIT_S))
+    cluster.queues = tuple(MessageQueue("orders", "broker-a", number) for number in range(8))
+    cluster.waiting = {LAST: 1}
+    stored(cluster, steps, migration="shrink")
+    cluster.ask("plan-1", answered=(0,))
+
+
+def test_queues_that_are_given_up_are_empty_before_a_person_is_asked_to_take_them_away() -> None:
+    cluster = FakeCluster(3)
+    shrinking(cluster)
+    waits: list[str] = []
+
+    def look(number: int) -> None:
+        status = cluster.status("plan-1")
+        waits.append(status.held or "")
+        if number == 20:
+            assert len(status.steps) == 2, "one message waits in one of the queues"
+            cluster.waiting = {MessageQueue("orders", "broker-a", 0): 5}  # it stays, and is nobody's matter
+        if len(status.steps) == 3:
+            cluster.queues = cluster.queues[:4]
+            cluster.ask("plan-1", answered=(0, 2))
+
+    status = ended(cluster, look)
+    assert status.phase is Phase.SUCCEEDED, status
+    assert "group billing is further behind than 0 messages" in waits
+
+
+def test_queues_that_are_taken_away_while_messages_wait_in_them_are_told() -> None:
+    cluster = FakeCluster(3)
+    shrinking(cluster)
+    told: list[str] = []
+
+    def look(number: int) -> None:
+        told.append(cluster.status("plan-1").held or "")
+        if number == 20:
+            cluster.queues = cluster.queues[:4]
+
+    assert ended(cluster, look).phase is not Phase.SUCCEEDED
+    assert any("4 queues of group billing are in no route: orders/broker-a/4" in sentence for sentence in told)
 
 
 @pytest.mark.parametrize("queues", [12, 4])

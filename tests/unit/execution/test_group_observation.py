@@ -4,7 +4,8 @@ from planner.execution.group_observation import observe_group
 from planner.execution.observation import GroupObservation
 from planner.model.membership import BrokerMembers
 from planner.model.samples import GroupSample, KafkaGroup
-from planner.snapshot.build import SnapshotSettings, build_snapshot
+from planner.snapshot.build import build_snapshot
+from planner.snapshot.settings import SnapshotSettings
 from tests.sample_builders import tuning, watch
 
 

@@ -7,13 +7,16 @@ import pytest
 
 from planner.execution.phases import Phase
 from planner.execution.progress import RolloutStatus
+from planner.execution.reconcile import Outcome, run_reconcile
 from tests.unit.execution.fake import FakeCluster
 from tests.unit.execution.worlds import (
     SCENARIOS,
     Chaos,
     Scenario,
     counts,
+    drive,
     is_old,
+    ports,
     twice,
     untouched,
     wanted,
@@ -101,3 +104,54 @@ def test_three_kills_and_an_abort_at_random_requests(seed: int) -> None:
     dies = frozenset(chance.randint(2, 300) / 2 for _ in range(3))
     Chaos(cluster, kills=dies, happens={chance.randint(1, 200): aborts(cluster)}).run()
     check(cluster, scenario)
+
+
+def wakes_after(cluster: FakeCluster, chance: random.Random) -> Callable[[], None]:
+    """Return what has an executor stand still past its lease, or nearly, while others go on with its plan."""
+
+    def others_go_on() -> None:
+        cluster.advance(chance.choice((3.0, 19.0, 31.0, 60.0)))
+        for _ in range(chance.choice((1, 5, 20, 60))):
+            if run_reconcile(ports(cluster), "plan-1", "other").outcome is Outcome.DONE:
+                return
+            cluster.advance(1.0)
+
+    return others_go_on
+
+
+@pytest.mark.parametrize("seed", range(40))
+def test_an_executor_that_stood_still_past_its_lease_does_no_harm_when_it_wakes(seed: int) -> None:
+    """At any request, once or twice, beside a kill and an abort."""
+    chance = random.Random(seed)
+    scenario = chance.choice(SCENARIOS)
+    cluster = world(scenario)
+    happens = {chance.randint(1, 150): wakes_after(cluster, chance) for _ in range(2)}
+    happens[chance.randint(1, 200)] = aborts(cluster)
+    Chaos(cluster, kills=frozenset({chance.randint(2, 300) / 2}), happens=happens).run()
+    check(cluster, scenario)
+
+
+def others_finish(cluster: FakeCluster, is_aborted: bool) -> Callable[[], None]:
+    """Return what has an executor stand still until another one has brought its plan to the end."""
+
+    def finish() -> None:
+        if is_aborted:
+            cluster.ask("plan-1", abort=True)
+        cluster.advance(31.0)
+        drive(cluster, "other")
+
+    return finish
+
+
+@BY_NAME
+@pytest.mark.parametrize("is_aborted", [False, True], ids=["carried out", "undone"])
+def test_a_request_that_reaches_the_server_once_the_plan_is_over_changes_nothing(
+    scenario: Scenario, is_aborted: bool
+) -> None:
+    """An executor checks its lease, is suspended before its request, and wakes when all is done: at each write."""
+    writes = [at for at, what in enumerate(whole(scenario).asked, start=1) if not what.startswith(("read", "look"))]
+    for at in writes:
+        cluster = world(scenario)
+        Chaos(cluster, happens={at: others_finish(cluster, is_aborted)}).run()
+        status = check(cluster, scenario)
+        assert is_aborted or status.ended == "new", at

@@ -54,8 +54,8 @@ def test_a_plan_that_stops_all_or_lets_pods_be_missing_says_so_by_its_steps() ->
 
 def test_setting_the_plans_own_offsets_has_no_way_back_and_another_groups_has() -> None:
     plan = plan_of("moved")
-    own = ResetOffsets("billing", START, "set the offsets of billing", LIMIT_S)
-    other = ResetOffsets("billing-2", START, "set the offsets of billing-2", LIMIT_S)
+    own = ResetOffsets("billing", "set the offsets of billing", LIMIT_S, to_time=START)
+    other = ResetOffsets("billing-2", "set the offsets of billing-2", LIMIT_S, to_time=START)
     assert is_irreversible(plan, own)
     assert not is_irreversible(plan, other)
 

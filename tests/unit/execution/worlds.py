@@ -7,7 +7,7 @@ from datetime import timedelta
 from planner.execution.ports import Requests, StoredPlan
 from planner.execution.progress import Approval
 from planner.execution.reconcile import Outcome, Ports, ReconcileResult, run_reconcile
-from planner.model.deployments import Autoscaler
+from planner.model.deployments import Autoscaler, TargetReplicas
 from planner.rollout.plan import Forecast, GroupRef, OwnedQueues, Preconditions, RolloutPlan, SnapshotRef
 from planner.rollout.steps import (
     AutoscalerState,
@@ -46,6 +46,8 @@ LIMIT_S = 120
 DEPLOYMENT = "billing-consumer"
 GREEN = "billing-green"
 UNUSED = "billing-before"
+SECOND = "billing-second"
+"""Another Deployment of the same group, where its pods are split over two."""
 HPA = Autoscaler("HorizontalPodAutoscaler", "hpa", 1, 4, desired=3)
 MOVES = MovedQueues(1, 6)
 CHANGE = TemplateChange((ContainerChange("app", image="app:2"),))
@@ -81,6 +83,10 @@ def plan(cluster: FakeCluster, steps: Sequence[Step], migration: str | None = No
         OwnedQueues(member, (_place([queue.queue_id for queue, owners in owned if owners == (member,)]),))
         for member in members
     )
+    replicas = {
+        name: cluster.deployments[name].replicas for name in (DEPLOYMENT, SECOND) if name in cluster.deployments
+    }
+    several = tuple(TargetReplicas(name, count) for name, count in replicas.items()) if SECOND in replicas else None
     return RolloutPlan(
         policy="billing",
         group=GroupRef("rocketmq", "DefaultCluster", "billing"),
@@ -90,10 +96,11 @@ def plan(cluster: FakeCluster, steps: Sequence[Step], migration: str | None = No
         valid_until=START + timedelta(minutes=30),
         reason="because",
         rejected=(),
-        preconditions=Preconditions(cluster.deployments[DEPLOYMENT].replicas, members, "AVG", len(QUEUES)),
+        preconditions=Preconditions(sum(replicas.values()), members, "AVG", len(QUEUES)),
         forecast=Forecast(moved_queues=MOVES, owners_before=before, owners_after=before, unknowns=()),
         steps=tuple(steps),
-        migration=migration or migration_of(steps),
+        migration=None if several else migration or migration_of(steps),
+        targets=several,
     )
 
 
@@ -117,6 +124,31 @@ def down(cluster: FakeCluster) -> tuple[Step, ...]:
         MarkVictims(tuple(Victim(pod.name, (pod.member,)) for pod in chosen), LIMIT_S),
         StopConsumers(5, 3, tuple(pod.member for pod in chosen), LIMIT_S, MOVES, undo="set 5"),
         AwaitReady(3, LIMIT_S),
+        AwaitSettled(3, "AVG", LIMIT_S),
+        CheckForecast(LIMIT_S),
+    )
+
+
+def split_up(_: FakeCluster) -> tuple[Step, ...]:
+    """3 and 2 pods of two Deployments to 4 and 3."""
+    return (
+        StartConsumers(3, 4, LIMIT_S, MovedQueues(), undo="set 3", deployment=DEPLOYMENT),
+        StartConsumers(2, 3, LIMIT_S, MOVES, undo="set 2", deployment=SECOND),
+        AwaitReady(4, LIMIT_S, deployment=DEPLOYMENT),
+        AwaitReady(3, LIMIT_S, deployment=SECOND),
+        AwaitSettled(7, "AVG", LIMIT_S),
+        CheckForecast(LIMIT_S),
+    )
+
+
+def split_down(cluster: FakeCluster) -> tuple[Step, ...]:
+    """3 and 2 pods of two Deployments to 2 and 1, the oldest of each chosen."""
+    first, second = cluster.live(DEPLOYMENT)[0], cluster.live(SECOND)[0]
+    return (
+        MarkVictims((Victim(first.name, (first.member,)),), LIMIT_S, deployment=DEPLOYMENT),
+        MarkVictims((Victim(second.name, (second.member,)),), LIMIT_S, deployment=SECOND),
+        StopConsumers(3, 2, (first.member,), LIMIT_S, MovedQueues(), undo="set 3", deployment=DEPLOYMENT),
+        StopConsumers(2, 1, (second.member,), LIMIT_S, MOVES, undo="set 2", deployment=SECOND),
         AwaitSettled(3, "AVG", LIMIT_S),
         CheckForecast(LIMIT_S),
     )
@@ -174,7 +206,7 @@ def rewound(_: FakeCluster) -> tuple[Step, ...]:
         StopConsumers(3, 0, (), LIMIT_S, MOVES, undo="set 3"),
         AwaitReady(0, LIMIT_S),
         AwaitSettled(0, "AVG", LIMIT_S),
-        ResetOffsets("billing", START, "set the offsets of billing", LIMIT_S),
+        ResetOffsets("billing", "set the offsets of billing", LIMIT_S, to_time=START),
         StartConsumers(0, 3, LIMIT_S, MOVES, undo="set 0"),
         AwaitReady(3, LIMIT_S),
         AwaitSettled(3, "AVG", LIMIT_S),
@@ -208,6 +240,8 @@ SCENARIOS: tuple[Scenario, ...] = (
     ("moved", 3, 3, moved),
     ("pinned", 3, 5, pinned),
     ("rolled_twice", 3, 3, rolled_twice),
+    ("split_up", 5, 7, split_up),
+    ("split_down", 5, 3, split_down),
 )
 _REVISIONS = {"renewed": 2, "rolled_twice": 3}
 
@@ -215,7 +249,9 @@ _REVISIONS = {"renewed": 2, "rolled_twice": 3}
 def world(scenario: Scenario) -> FakeCluster:
     """Return a cluster with the scenario's approved plan."""
     name, before, _, steps = scenario
-    cluster = FakeCluster(before)
+    cluster = FakeCluster(before if not name.startswith("split") else 3)
+    if name.startswith("split"):
+        cluster.run(SECOND, 2)
     if name == "moved":
         cluster.green_group = "billing-2"
         cluster.deployments[UNUSED] = FakeDeployment(UNUSED, f"uid-{UNUSED}", 0, "billing")
@@ -240,6 +276,9 @@ def wanted(scenario: Scenario) -> dict[str, tuple[int, int]]:
     name, _, after, _ = scenario
     if name in ("blue_green", "moved"):
         return {DEPLOYMENT: (0, 1), GREEN: (after, 1)}
+    if name.startswith("split"):
+        second = after // 2
+        return {DEPLOYMENT: (after - second, 1), SECOND: (second, 1)}
     scaler = {str(HPA): (5, 5)} if name == "pinned" else {}
     return {DEPLOYMENT: (after, _REVISIONS.get(name, 1)), **scaler}
 

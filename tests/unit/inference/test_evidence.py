@@ -98,7 +98,7 @@ def test_a_single_number_of_virtual_nodes_is_filled_in() -> None:
 def test_a_strategy_that_nobody_tells_is_found() -> None:
     taken = snapshot(samples("AVG_BY_CIRCLE", {}, None))
     assert taken.strategy == "AVG_BY_CIRCLE"
-    assert taken.strategy_source.startswith("no member tells its allocation strategy; AVG_BY_CIRCLE explains")
+    assert taken.strategy_source.startswith("no member reports its allocation strategy; AVG_BY_CIRCLE explains")
 
 
 def test_a_users_own_class_is_described_and_not_replaced() -> None:

@@ -6,11 +6,11 @@ from random import Random
 
 import pytest
 
-from planner.allocation.kafka import assign
 from planner.inference import PartitionObservation, contradiction, infer_assignor, mixed_lists
 from planner.model.membership import KafkaMember
 from planner.model.queues import TopicPartition
 from planner.model.samples import KafkaGroup
+from tests.allocations import assign
 
 STABLE = KafkaGroup("Stable", "classic", None, 5)
 EXACT = ("range", "roundrobin")

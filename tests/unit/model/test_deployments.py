@@ -6,7 +6,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from planner.model.deployments import Autoscaler, UpdateStrategy
+from planner.model.deployments import Autoscaler, Ordinals, UpdateStrategy
 from tests.unit.workload.builders import deployment
 
 
@@ -55,3 +55,12 @@ def test_paused_autoscalers_leave_the_count_alone() -> None:
 
 def test_the_limits_are_those_of_its_replicas() -> None:
     assert deployment(replicas=10).update_limits == (3, 2)
+
+
+def test_which_pods_a_stateful_set_has_at_a_count() -> None:
+    app = deployment(ordinals=Ordinals(first=3))
+    names = [f"{app.name}-{number}" for number in (2, 3, 4, 5)]
+    assert app.pod_names(2) == (names[1], names[2])
+    assert app.pod_names(3, beyond=2) == (names[3],)
+    stays = [name for name in (*names, "other-3", f"{app.name}-03") if app.stays(name, 2)]
+    assert stays == [names[1], names[2]]

@@ -9,11 +9,13 @@ import yaml
 
 from planner.deployments.rights import READING
 from planner.errors import OutOfReachError
-from planner.orchestration.checks import CheckResult, CheckSettings, packages, run_checks, storage
+from planner.orchestration.checks import CheckResult, CheckSettings, installation, packages, run_checks, storage
 from planner.orchestration.checks.inside import _reason
+from planner.orchestration.checks.installation import check_approvers
 from planner.orchestration.checks.java import check_java_result
 from planner.orchestration.checks.packages import check_airflow, check_packages
 from planner.orchestration.checks.storage import check_storage
+from tests.sample_builders import POLICY
 
 ROOT = Path(__file__).parents[3]
 
@@ -41,7 +43,7 @@ def test_a_check_that_fails_keeps_no_other_from_being_run() -> None:
 
 def test_a_folder_is_tried_and_left_as_it_was(tmp_path: Path) -> None:
     (tmp_path / "data").mkdir()
-    assert [is_good for is_good, _ in check_storage(settings(tmp_path / "data"))] == [True, True]
+    assert [is_good for is_good, _ in check_storage(settings(tmp_path / "data"))] == [True, True, True]
     assert list((tmp_path / "data").iterdir()) == []
     assert all(is_good for is_good, _ in check_storage(settings(tmp_path / "new" / "data")))
     assert not (tmp_path / "new").exists()
@@ -51,7 +53,7 @@ def test_a_folder_that_takes_nothing_or_is_nearly_full_is_named(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     (tmp_path / "file").write_text("")
-    (problem, _) = check_storage(settings(tmp_path / "file" / "data"))
+    (problem, _, _) = check_storage(settings(tmp_path / "file" / "data"))
     assert not problem[0]
     assert "Not a directory" in problem[1]
     free = shutil.disk_usage(tmp_path).free
@@ -59,6 +61,54 @@ def test_a_folder_that_takes_nothing_or_is_nearly_full_is_named(
     is_good, sentence = next(iter(check_storage(settings(tmp_path))))
     assert not is_good
     assert sentence.endswith("make room")
+
+
+def test_what_the_setting_of_the_history_is_is_said_and_a_folder_is_tried(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Red when a history that nobody can write counts as fine, or a URI as tried."""
+    (tmp_path / "file").write_text("no folder")
+    for location, is_good, words in (
+        ("", True, f"the lag history lies in {tmp_path}/data/history"),
+        (str(tmp_path / "history"), True, "a file was written and read back"),
+        (f"file://{tmp_path}/history", True, "a file was written and read back"),
+        (str(tmp_path / "file" / "history"), False, "cannot be used"),
+        ("history", False, "expected an absolute path or a URI"),
+        ("s3a://key:secret@bucket/history", True, "Hadoop's file system for s3a://"),
+    ):
+        monkeypatch.setenv("CONSUMER_PLANNER_HISTORY", location)
+        *_, (found, sentence) = check_storage(settings(tmp_path / "data"))
+        assert (found, words in sentence) == (is_good, True), sentence
+        assert "secret" not in sentence
+    assert not (tmp_path / "history").exists()
+
+
+APPROVAL = "  approval: {approvers: [ana, '7']}\n"
+
+
+@pytest.mark.parametrize(
+    ("manager", "setup", "is_good", "words"),
+    [
+        ("FabAuthManager", {}, False, "ana cannot answer, as that is no id of FabAuthManager, whose ids are numbers"),
+        ("SimpleAuthManager", {"users": ["ben"]}, False, "nobody can answer"),
+        ("SimpleAuthManager", {"users": ["ana", "7"]}, True, "each may be an id"),
+        ("SimpleAuthManager", {"users": ["ana", "7"], "all_admins": True}, False, "everybody may answer"),
+        ("KeycloakAuthManager", {}, True, "was not tried"),
+    ],
+)
+def test_approvers_that_cannot_answer_under_the_auth_manager_are_named(
+    tmp_path: Path,
+    monkeypatch: pytest.MonkeyPatch,
+    manager: str,
+    setup: dict[str, object],
+    is_good: bool,
+    words: str,
+) -> None:
+    (tmp_path / "shop.yaml").write_text(POLICY + APPROVAL, encoding="utf-8")
+    answer = {"auth_manager": f"airflow.{manager}", "all_admins": False, "users": [], **setup}
+    monkeypatch.setattr(installation, "_installation", lambda: answer)
+    ((found, sentence),) = check_approvers(CheckSettings(str(tmp_path), "/data", None, 60.0))
+    assert (found, words in sentence) == (is_good, True), sentence
 
 
 def test_a_uri_as_data_folder_is_refused() -> None:

@@ -16,7 +16,7 @@ def test_a_run_of_today_is_observed(late: timedelta | None) -> None:
 
 
 def test_a_backfill_and_a_day_that_is_over_are_refused() -> None:
-    with pytest.raises(BadInputError, match=r"^a backfill cannot be observed live: .* Choose source recording"):
+    with pytest.raises(BadInputError, match=r"^a backfill cannot be observed live: .* Start consumer_planner_replay"):
         check_present("backfill", NOW, NOW)
     with pytest.raises(BadInputError, match=r"^the run of 2026-11-20 11:00 UTC cannot be observed live"):
         check_present("manual", NOW - timedelta(hours=25), NOW)

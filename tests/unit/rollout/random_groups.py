@@ -17,7 +17,7 @@ from planner.model.deployments import Pod
 from planner.model.membership import KafkaMember
 from planner.model.queues import MessageQueue, TopicPartition
 from planner.model.snapshot import GroupSnapshot, MemberPod, QueueState
-from planner.simulation.partitions import in_ring_order
+from planner.simulation.kafka.partitions import in_ring_order
 from tests.builders import AT, snapshot
 from tests.unit.workload.builders import deployment, pod
 
@@ -50,8 +50,13 @@ def random_case(draw: random.Random, strategy: str, fewest: int = 2, most: int =
     """Return a group of so many members, or twice as many, now and then several in one pod, that are all ready."""
     count = draw.choice((1, 1, 1, 2)) * draw.randint(fewest, most)
     members = tuple(sorted(f"10.0.{draw.randint(0, 9)}.{number}@{draw.randint(1, 9999)}" for number in range(count)))
-    made = _kafka(draw, members, strategy) if strategy in KAFKA else _rocketmq(draw, members, strategy)
+    made = random_group(draw, members, strategy)
     return replace(made, snapshot=_in_pods(draw, made.snapshot))
+
+
+def random_group(draw: random.Random, members: tuple[str, ...], strategy: str) -> Case:
+    """Return a group of these members, of which no pod is known, on random queues under the strategy."""
+    return _kafka(draw, members, strategy) if strategy in KAFKA else _rocketmq(draw, members, strategy)
 
 
 def _rocketmq(draw: random.Random, members: tuple[str, ...], name: str) -> Case:

@@ -66,6 +66,16 @@ def test_a_cost_that_nobody_knows_is_within_no_bound() -> None:
     assert why_not(plan(cost=None), ApprovalRule(most_moved_queues=9), AT) == ()
 
 
+def test_no_plan_with_messages_that_come_twice_is_approved_where_consumers_are_not_idempotent() -> None:
+    rule = replace(ALL, may_repeat=False)
+    false = "spec.idempotent of the policy is false"
+    assert why_not(plan(), rule, AT) == (f"up to 25 messages come twice (1 in 20), and {false}",)
+    never = replace(COST, duplicates=Messages(0, 0, 0))
+    assert why_not(plan(cost=never), rule, AT) == ()
+    unknown = why_not(plan(cost=None), ApprovalRule(most_moved_queues=9, may_repeat=False), AT)
+    assert unknown == (f"how many messages come twice is not known beforehand, and {false}",)
+
+
 def test_an_expired_plan_is_not_approved() -> None:
     assert why_not(plan(), ALL, plan().valid_until - timedelta(seconds=1)) == ()
     assert why_not(plan(), ALL, plan().valid_until) == ("the plan held until 2026-11-21 10:45:00 UTC only",)

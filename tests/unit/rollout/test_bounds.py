@@ -73,9 +73,32 @@ def test_what_the_policy_allows_lies_inside(made: RolloutPlan, bounds: PolicyBou
     assert outside_policy(made, bounds) == ()
 
 
+def test_a_migration_that_stops_all_consumers_asks_for_a_phrase() -> None:
+    """Red when its author may have none run, under a policy of two at least, by an approval like any other."""
+    phrase = ("stop all consumers of billing",)
+    green = CreateDeployment("green", 60), start(0, 3, "green")
+    assert plan(stop(3, 0), start(0, 3), migration="x").confirmations == phrase
+    assert plan(*green[:1], stop(3, 0), *green[1:], migration="x").confirmations == phrase
+    assert plan(stop(3, 1), stop(1, 0), start(0, 3), migration="x").confirmations == phrase
+    assert plan(*green, stop(3, 0), migration="x").confirmations == ()
+    assert plan(start(0, 3), pods=0, migration="x").confirmations == ()
+    assert plan(stop(3, 0)).confirmations == (), "no migration: minReplicas bounds it, as anything else"
+
+
 LEFT: Sequence[tuple[str, RolloutPlan, PolicyBounds]] = (
     ("step 1 goes to 0 replicas, policy billing asks for 2 at least", plan(stop(3, 0)), BOUNDS),
     ("the plan ends with 0 replicas", plan(stop(3, 0), migration="update"), BOUNDS),
+    (
+        "step 1 leaves 1 replicas in all, policy billing asks for 2",
+        plan(stop(3, 1), start(1, 3), migration="x"),
+        BOUNDS,
+    ),
+    (
+        "step 3 leaves 1 replicas in all",
+        plan(CreateDeployment("green", 60), start(0, 1, "green"), stop(3, 0), start(1, 3, "green"), migration="x"),
+        BOUNDS,
+    ),
+    ("step 1 may leave 1 pods", plan(UpdateTemplate(IMAGE, 3, 1, 2, 1, 60, MOVES), migration="update"), BOUNDS),
     ("step 1 goes to 10000 replicas, policy billing allows 4 at most", plan(start(3, 10_000)), BOUNDS),
     ("step 2 goes to 9 replicas", plan(CreateDeployment("green", 60), start(0, 9, "green"), stop(3, 0)), BOUNDS),
     ("the plan ends with 6 replicas", plan(CreateDeployment("green", 60), start(0, 3, "green")), BOUNDS),
@@ -100,7 +123,7 @@ LEFT: Sequence[tuple[str, RolloutPlan, PolicyBounds]] = (
         plan(hpa(state(1, 3), state(1, 4, paused=True)), hpa(state(1, 4, paused=True), state(1, 3)), start(3, 4)),
         PAUSES,
     ),
-    ("valid for 900 s, policy billing allows 899 s", plan(start(3, 4)), replace(BOUNDS, valid_for_s=899)),
+    ("valid for 15 min, policy billing allows 14 min 59 s", plan(start(3, 4)), replace(BOUNDS, valid_for_s=899)),
 )
 
 

@@ -11,8 +11,10 @@ from planner.model.snapshot import GroupSnapshot, MemberPod
 from planner.pipeline import candidates, decide, plan, simulate_candidates
 from planner.rollout import batches
 from planner.rollout.batches import Batch, BatchPlan, BatchPlans, Span, find_batch_plans, in_order
-from planner.rollout.build import RolloutSettings, build_steps, costs_together, explain_batches
+from planner.rollout.build import build_steps, explain_batches
 from planner.rollout.plan import Cost, RolloutPlan
+from planner.rollout.plan_forecast import costs_together
+from planner.rollout.settings import RolloutSettings
 from planner.rollout.steps import (
     AwaitReady,
     AwaitSettled,
@@ -171,14 +173,14 @@ def way(target: int, batches: int) -> BatchPlan:
 
 
 def test_between_batches_the_group_settles() -> None:
-    up = build_steps(clients(6), way(12, 2), SETTINGS)
+    up = build_steps(snapshot(clients=clients(6)), way(12, 2), SETTINGS)
     assert [type(step) for step in up] == [
         *([StartConsumers, AwaitReady, AwaitSettled] * 2),
         CheckForecast,
     ]
     starts = [(step.from_replicas, step.to_replicas) for step in up if isinstance(step, StartConsumers)]
     assert starts == [(6, 9), (9, 12)]
-    down = build_steps(clients(6), way(3, 3), SETTINGS)
+    down = build_steps(snapshot(clients=clients(6)), way(3, 3), SETTINGS)
     assert [type(step) for step in down] == [*([StopConsumers, AwaitSettled] * 3), CheckForecast]
     victims = [name for step in down if isinstance(step, StopConsumers) for name in step.preferred_victims]
     assert len(set(victims)) == len(victims) == 3
@@ -224,7 +226,7 @@ spec:
 @pytest.mark.parametrize(
     ("changes", "words"),
     [
-        ({"pods": ()}, "no pod of Deployment shop/app could be told to run member"),
+        ({"pods": ()}, "no pod of Deployment shop/app is known to run member"),
         ({"deployment": deployment(pods=None, replicas=8)}, "were not read"),
     ],
 )

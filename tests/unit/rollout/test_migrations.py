@@ -14,9 +14,8 @@ from planner.errors import BadInputError, RefusedError, UnknownNameError
 from planner.execution.checks import SETTLED_APART
 from planner.model.deployments import Autoscaler
 from planner.model.membership import KafkaMember
-from planner.model.queues import TopicPartition
-from planner.model.snapshot import GroupSnapshot, KafkaTiming, QueueState
-from planner.rollout.build import RolloutSettings
+from planner.model.queues import MessageQueue, TopicPartition
+from planner.model.snapshot import GroupSnapshot, KafkaTiming, QueueState, SeriesPoint
 from planner.rollout.explain import explain_plan
 from planner.rollout.migrations.cluster import cluster
 from planner.rollout.migrations.expand import expand
@@ -25,13 +24,15 @@ from planner.rollout.migrations.kafka import assignor, assignor_in_a_window, con
 from planner.rollout.migrations.migration import Migration, MigrationContext, plan_of, read_context
 from planner.rollout.migrations.relocate import relocate
 from planner.rollout.migrations.rename import rename
-from planner.rollout.migrations.requests import Variable
+from planner.rollout.migrations.requests import ResetRequest, Variable
 from planner.rollout.migrations.reset import reset
+from planner.rollout.migrations.shrink import shrink
 from planner.rollout.migrations.strategy import strategy
 from planner.rollout.migrations.update import update
-from planner.rollout.steps import AwaitSettled, PauseForPerson, UpdateTemplate
+from planner.rollout.settings import RolloutSettings
+from planner.rollout.steps import AwaitLag, AwaitSettled, MovedQueues, PauseForPerson, ResetOffsets, UpdateTemplate
 from planner.rollout.template import ContainerChange, Setting, TemplateChange
-from tests.builders import AT, clients, snapshot
+from tests.builders import AT, clients, queues, snapshot
 from tests.unit.rollout.test_victims import in_pods
 
 SETTINGS = RolloutSettings("billing", "app")
@@ -111,7 +112,7 @@ def test_where_no_pod_tells_how_long_it_takes_the_fewest_rebalances_win_and_the_
     untold = read_context(replace(taken, deployment=replace(taken.deployment, pods=young)), "d", SETTINGS)
     made = update(untold, CHANGE, 1)
     assert made.cost is None
-    assert made.unknowns == ("how long a pod takes until it is ready: none of the present ones tells",)
+    assert made.unknowns == ("how long a pod takes until it is ready: none of the present ones shows it",)
     assert [step.max_surge for step in made.steps if isinstance(step, UpdateTemplate)] == [4]
 
 
@@ -233,7 +234,7 @@ def test_a_group_gets_another_name_by_cloned_offsets_that_a_person_confirms() ->
     assert kinds(made) == ["createDeployment", *STOP, "cloneOffsets", *START, "checkForecast"]
     plan = plan_of(made, ground_of, AT)
     assert plan.migration == "rename"
-    assert plan.confirmations == ("set the offsets of billing-2",)
+    assert plan.confirmations == ("stop all consumers of billing", "set the offsets of billing-2")
 
 
 def test_another_deployment_takes_over_beside_the_old_one() -> None:
@@ -282,6 +283,68 @@ def test_partitions_are_raised_all_together() -> None:
     made = expand(kafka(), "t", each=8)
     ask = next(step for step in made.steps if isinstance(step, PauseForPerson))
     assert ask.question == "Does topic t have 8 partitions now?"
+
+
+def test_queues_are_emptied_before_nobody_reads_them() -> None:
+    made = shrink(found(), "orders", each=3)
+    assert kinds(made) == ["pauseForPerson", "awaitLag", "pauseForPerson", "awaitSettled", "checkForecast"]
+    leave, drained, drop = made.steps[:3]
+    assert isinstance(leave, PauseForPerson)
+    assert isinstance(drop, PauseForPerson)
+    assert leave.question == (
+        "Has topic orders had 3 write queues on each of broker-a, broker-b for a minute, its read queues as before?"
+    )
+    assert isinstance(drained, AwaitLag)
+    assert (drained.messages, drained.queues) == (0, ("orders/broker-a/3-7", "orders/broker-b/3-7"))
+    assert drop.question.startswith("Has every other group that consumes orders worked off orders/broker-a/3-7, ")
+    # AVG, 4 members: 16 queues as 4 each become 6 as 2 2 1 1: a0 and a1 stay with c0, a2 and b0 go to c1, b1 to c2.
+    before = {owned.queue: owned.owner for owned in found().current.owners}
+    after = dict(zip([*(f"a{n}" for n in range(3)), *(f"b{n}" for n in range(3))], "001123", strict=True))
+    owners = sorted(set(before.values()))
+    moved = sum(
+        before[MessageQueue("orders", f"broker-{name[0]}", int(name[1]))] != owners[int(member)]
+        for name, member in after.items()
+    )
+    assert made.moved == MovedQueues(moved, moved)
+    assert made.cost is not None
+
+
+def test_of_unequal_brokers_only_those_are_lowered_that_have_more() -> None:
+    context = found()
+    fewer = tuple(
+        state for state in context.snapshot.queues if state.queue.place[1] == "broker-a" or state.queue.number < 2
+    )
+    made = shrink(found(queues=fewer), "orders", each=4)
+    assert isinstance(made.steps[1], AwaitLag)
+    assert made.steps[1].queues == ("orders/broker-a/4-7",)
+
+
+@pytest.mark.parametrize(
+    ("context", "topic", "each", "error", "sentence"),
+    [
+        (kafka, "t", 3, BadInputError, "takes no partition away"),
+        (found, "orders", 8, BadInputError, "has 8 queues on a broker at most: expected fewer than that, not 8"),
+        (found, "orders", 0, BadInputError, "expected 1 or more"),
+        (found, "bills", 4, UnknownNameError, "it consumes orders"),
+        (lambda: found(8), "orders", 3, RefusedError, "with 6 queues 2 of 8 consumers would own none"),
+    ],
+)
+def test_queues_that_cannot_be_given_up_are_refused(
+    context: Callable[[], MigrationContext], topic: str, each: int, error: type[Exception], sentence: str
+) -> None:
+    with pytest.raises(error, match=sentence):
+        shrink(context(), topic, each)
+
+
+def test_too_few_queues_for_what_comes_in_are_refused() -> None:
+    busy = found()
+    states = tuple(replace(state, arrival_rate=20.0, upper_arrival_rate=21.0) for state in busy.snapshot.queues)
+    # 16 queues x 20/s over 4 consumers that do 100/s each: 80 % busy. With 2 queues each there are 4; with 3 on each
+    # broker two consumers have two of six queues, 107/s.
+    with pytest.raises(RefusedError, match="gets more than it can do") as refused:
+        shrink(found(queues=states), "orders", each=3)
+    assert refused.value.name == "TooFewQueues"
+    shrink(found(queues=states), "orders", each=4)
 
 
 def test_consumers_for_whom_there_is_nothing_to_do_are_refused() -> None:
@@ -454,13 +517,69 @@ def test_what_cloned_offsets_leave_behind_is_for_somebody_to_see_to() -> None:
 
 
 def test_a_group_is_set_back_while_nobody_consumes_and_a_person_types_what_is_done() -> None:
-    made = reset(found(), AT - timedelta(hours=1))
+    made = reset(found(), ResetRequest(to=AT - timedelta(hours=1)))
     assert kinds(made) == [*STOP, "resetOffsets", *START, "checkForecast"]
     plan = plan_of(made, found(), AT)
-    assert plan.confirmations == ("set the offsets of billing",)
+    assert plan.confirmations == ("stop all consumers of billing", "set the offsets of billing")
     assert plan.forecast.cost is None, "nobody knows how many messages come again"
     with pytest.raises(BadInputError, match="that is after the snapshot"):
-        reset(found(), AT + timedelta(hours=1))
+        reset(found(), ResetRequest(to=AT + timedelta(hours=1)))
+
+
+def lagging(lags: dict[MessageQueue, int], recent: tuple[SeriesPoint, ...] = ()) -> MigrationContext:
+    taken = replace(snapshot(clients=clients(4), lags=lags), recent=recent)
+    return read_context(at_rest(taken), "d", SETTINGS)
+
+
+def reset_words(context: MigrationContext, request: ResetRequest) -> tuple[str, str]:
+    """Return what the reset's step does, and what it says of messages that come again or are left out."""
+    made = reset(context, request)
+    (step,) = (step for step in made.steps if isinstance(step, ResetOffsets))
+    figures = made.why[1].removeprefix(f"By the snapshot of {AT:%Y-%m-%d %H:%M:%S %Z}, messages that come again: ")
+    changing = " What arrives or is consumed until the group has stopped changes that."
+    return step.action.removeprefix("set the offsets of billing"), figures.removesuffix(changing)
+
+
+def test_a_reset_says_beforehand_how_many_messages_come_again_and_how_many_are_left_out() -> None:
+    lags = {queue: 10 * number for number, queue in enumerate(queues())}
+    context, second = lagging(lags), queues()[1]
+    consumed = {state.queue: state.consumer_offset or 0 for state in context.snapshot.data_queues}
+    assert reset_words(context, ResetRequest(to="latest")) == (
+        " to the latest, behind all messages that have arrived",
+        f"none; messages that are left out: {sum(lags.values()):,}.",
+    )
+    assert reset_words(context, ResetRequest(to="earliest", topic="orders")) == (
+        " on topic orders to the earliest messages that the brokers keep",
+        f"at most {sum(consumed.values()):,}; messages that are left out: none.",
+    )
+    assert reset_words(context, ResetRequest(to=consumed[second] - 7, queue=str(second))) == (
+        f" on queue {second} to offset {consumed[second] - 7}",
+        "at most 7; messages that are left out: none.",
+    )
+    ahead = ResetRequest(to=consumed[second] + 4, queue=str(second))
+    assert reset_words(context, ahead)[1] == "none; messages that are left out: 4."
+    with pytest.raises(BadInputError, match="its next message gets"):
+        reset(context, ResetRequest(to=consumed[second] + 11, queue=str(second)))
+    with pytest.raises(UnknownNameError, match="does not consume topic 'order': it has orders"):
+        reset(context, ResetRequest(to="latest", topic="order"))
+
+
+def test_a_reset_to_a_time_goes_by_the_recent_past_and_says_unknown_before_it() -> None:
+    lags, minute = dict.fromkeys(queues(), 10), AT - timedelta(minutes=1)
+    points = tuple(
+        SeriesPoint(AT - timedelta(minutes=9 - n), 60.0, 160.0, 160.0, 0, 3, 0, is_gap=False) for n in range(10)
+    )
+    ages = f"What comes again arrived since {minute:%Y-%m-%d %H:%M:%S %Z}, what is left out is older."
+    assert reset_words(lagging(lags, points), ResetRequest(to=minute))[1] == (
+        f"about 9,440–9,600; messages that are left out: about 0–160. {ages}"
+    )
+    unknown = "how many messages come again: the snapshot's past does not show what arrived since then on these queues"
+    gap = (*points[:-1], replace(points[-1], is_gap=True))
+    for context, to in ((lagging(lags, points), AT - timedelta(days=3)), (lagging(lags, gap), minute)):
+        assert reset_words(context, ResetRequest(to=to))[1].startswith(
+            "unknown; messages that are left out: at most 160."
+        )
+        assert reset(context, ResetRequest(to=to)).unknowns == (unknown,)
 
 
 def rooms(*homes: str) -> dict[str, Any]:
@@ -494,7 +613,7 @@ def test_a_step_says_the_parameters_that_new_members_bring(
     assert (started.strategy, started.options, started.new_room) == (name, options or None, room)
     policy = "spec.strategy and spec.strategyOptions of the policy say the same from then on"
     assert (policy in made.must_be_true) is bool(options)
-    assert ("every green consumer runs in room s" in made.must_be_true) is (room == "s")
+    assert ("every green consumer runs in machine room s" in made.must_be_true) is (room == "s")
 
 
 def test_the_same_strategy_with_other_parameters_is_a_change_too() -> None:
@@ -511,10 +630,14 @@ def test_the_same_strategy_with_other_parameters_is_a_change_too() -> None:
         (("CONFIG", {"config": {}}), RefusedError, "lists the queues of each member by its id"),
         (("MACHINE_ROOM", {"consumer_rooms": ["r1"]}), RefusedError, "16 of 16 queues .* would have no owner"),
         (("CONSISTENT_HASH", {"virtual_nodes": 0}), RefusedError, "16 of 16 queues .* would have no owner"),
-        ((NEARBY, {"machine_rooms": {"brokers": BROKERS, "clients": {}}}), BadInputError, "found no room for strategy"),
+        (
+            (NEARBY, {"machine_rooms": {"brokers": BROKERS, "clients": {}}}),
+            BadInputError,
+            "found no machine room for strategy",
+        ),
         ((NEARBY, {"machine_rooms": {"brokers": {}, "clients": {}}}, "s"), BadInputError, "no room for broker"),
         ((NEARBY, {}, "s"), BadInputError, "options.machine_rooms"),
-        (("AVG_BY_CIRCLE", {}, "s"), BadInputError, "found room s for strategy AVG_BY_CIRCLE, expected none"),
+        (("AVG_BY_CIRCLE", {}, "s"), BadInputError, "found machine room s for strategy AVG_BY_CIRCLE, expected none"),
         (("AVG_BY_CIRCLE", {"virtual_nodes": 3}), BadInputError, "options"),
     ],
 )
@@ -537,7 +660,7 @@ def test_a_group_that_goes_by_rooms_moves_into_the_room_that_is_named() -> None:
     assert made.moved.fewest == made.moved.most == 16
     assert made.cost is None
     assert made.unknowns == ("what it costs in pauses and duplicates: MACHINE_ROOM_NEARBY goes by the ids of members",)
-    with pytest.raises(BadInputError, match="found room s for group billing, expected none"):
+    with pytest.raises(BadInputError, match="found machine room s for group billing, expected none"):
         relocate(found(), CHANGE, "app-green", "s")
 
 
@@ -546,7 +669,7 @@ def test_a_group_that_goes_by_rooms_moves_into_the_room_that_is_named() -> None:
     [
         lambda one: update(one, CHANGE, 1),
         lambda one: rename(one, "billing-2", CHANGE, "g"),
-        lambda one: reset(one, AT),
+        lambda one: reset(one, ResetRequest(to=AT)),
         lambda one: expand(one, "orders", 12),
     ],
 )
@@ -556,6 +679,8 @@ def test_new_members_are_in_the_room_of_the_old_ones_where_that_is_one(
     one_room = rooms("r", "r", "r", "r")
     made = migrate(found(strategy=NEARBY, strategy_options=one_room))
     assert (awaited(made)[-1].new_room, awaited(made)[-1].options) == ("r", one_room)
-    with pytest.raises(RefusedError, match="are in rooms r, s, and which one a new pod is in is not known") as refused:
+    with pytest.raises(
+        RefusedError, match="are in machine rooms r, s, and which one a new pod is in is not known"
+    ) as refused:
         migrate(found(strategy=NEARBY, strategy_options=rooms("r", "s", "s", "s")))
     assert refused.value.name == "UnknownStrategy"

@@ -7,15 +7,16 @@ import pytest
 
 from planner.execution.phases import Phase
 from planner.model.snapshot import MemberPod
-from planner.rollout.build import RolloutSettings
 from planner.rollout.migrations.cluster import cluster
 from planner.rollout.migrations.green import Green
 from planner.rollout.migrations.migration import Migration, MigrationContext, plan_of, read_context
 from planner.rollout.migrations.relocate import relocate
 from planner.rollout.migrations.rename import rename
+from planner.rollout.migrations.requests import ResetRequest
 from planner.rollout.migrations.reset import reset
 from planner.rollout.migrations.strategy import strategy
 from planner.rollout.migrations.update import update
+from planner.rollout.settings import RolloutSettings
 from planner.rollout.steps import PauseForPerson
 from planner.rollout.template import ContainerChange, TemplateChange
 from tests.builders import AT, snapshot
@@ -30,7 +31,7 @@ MIGRATIONS: dict[str, Callable[[MigrationContext], Migration]] = {
     "rename": lambda found: rename(found, "billing-2", CHANGE, GREEN),
     "relocate": lambda found: relocate(found, CHANGE, GREEN),
     "cluster": lambda found: cluster(found, "cluster-b", CHANGE, GREEN),
-    "reset": lambda found: reset(found, AT),
+    "reset": lambda found: reset(found, ResetRequest(to=AT)),
 }
 ELSEWHERE = {"rename": "billing-2", "cluster": "billing in cluster-b"}
 """Which group the green consumers join, as the fake has one cluster only."""

@@ -3,12 +3,13 @@ from dataclasses import replace
 import pytest
 
 from planner.decision.decision import Rejection
+from planner.documents.plan import PLAN
 from planner.model.queues import MessageQueue
-from planner.rollout.build import compact_queues
-from planner.rollout.explain import explain_hold, explain_plan, tell_cost, tell_moves, why_not_others
+from planner.rollout.explain import describe_cost, explain_hold, explain_plan, tell_moves, why_not_others
 from planner.rollout.plan import Cost, RolloutPlan
+from planner.rollout.queue_ranges import compact_queues
 from planner.rollout.steps import AwaitReady, AwaitSettled, CheckForecast, MovedQueues, StartConsumers, StopConsumers
-from planner.simulation.outcome import Messages, Seconds
+from planner.simulation.outcome import LongTail, Messages, Seconds
 from tests.builders import AT, World, clients, decided, snapshot
 
 
@@ -98,18 +99,51 @@ COST = Cost(
 def test_what_the_change_costs_is_told_in_one_sentence() -> None:
     plan = plan_of(decided(snapshot(capacity=65.0)))
     told = replace(plan.forecast, moved_queues=MovedQueues(5, 5), cost=COST)
-    assert tell_cost(told, 16) == (
+    assert describe_cost(told, 16) == (
         "5 of 16 queues move; the longest pause is usually 0.4 s, at worst 0.6 s (1 in 20); messages that come twice: "
         "usually 18, at worst 25 (1 in 20); a burst of 1 message as the moved queues start again; "
         "settled after usually 2 s, at worst 3.1 s (1 in 20)"
     )
     stalled = replace(COST, pause_seconds=None, stall_seconds=Seconds(0.0, 0.5, 1.0))
-    assert tell_cost(replace(told, cost=stalled), 16) == (
+    assert describe_cost(replace(told, cost=stalled), 16) == (
         "5 of 16 queues move; queues that stay stall usually 0.5 s, at worst 1 s (1 in 20); messages that come twice: "
         "usually 18, at worst 25 (1 in 20); a burst of 1 message as the moved queues start again; "
         "settled after usually 2 s, at worst 3.1 s (1 in 20)"
     )
-    assert tell_cost(replace(told, cost=None), 16) == "5 queues change owner"
+    assert describe_cost(replace(told, cost=None), 16) == "5 queues change owner"
+
+
+def test_a_long_tail_is_told_with_its_share_and_plans_without_one_stay_as_they_were() -> None:
+    plan = plan_of(decided(snapshot(capacity=65.0)))
+    late = replace(COST, settle_seconds=Seconds(1.9, 2.0, 3.1, LongTail(0.03, 1.9, 3.0, 29.0, 31.0)))
+    made = replace(plan, forecast=replace(plan.forecast, cost=late))
+    assert "; settled after usually 1.9–3 s, in 3% of cases 29–31 s" in describe_cost(made.forecast, 16)
+    assert PLAN.parse(PLAN.document(made, "up"), "p.yaml") == made
+    plain = PLAN.spec(replace(plan, forecast=replace(plan.forecast, cost=COST)))
+    assert plain["forecast"]["cost"]["settleSeconds"] == {"p05": 1.9, "p50": 2, "p95": 3.1}
+
+
+@pytest.mark.parametrize(
+    ("stated", "words"),
+    [
+        (True, "the policy states that the consumers are idempotent, so these do no harm"),
+        (False, "the policy states that the consumers are not idempotent, so a person has to accept that"),
+        (None, "whether the consumers are idempotent is not known, so state spec.idempotent in the policy"),
+    ],
+)
+def test_a_plan_after_which_messages_come_twice_says_once_what_is_stated_of_consumers(
+    stated: bool | None, words: str
+) -> None:
+    made = plan_of(decided(snapshot(capacity=65.0)))
+    made = replace(made, idempotent=stated, forecast=replace(made.forecast, cost=COST))
+    lines = list(explain_plan(made))
+    assert lines.count(f"Up to 25 messages come twice (1 in 20): {words}.") == 1
+    assert sum("idempotent" in line for line in lines) == 1
+    never = replace(COST, duplicates=Messages(0, 0, 0))
+    assert not any(
+        "idempotent" in line for line in explain_plan(replace(made, forecast=replace(made.forecast, cost=never)))
+    )
+    assert PLAN.spec(made).get("idempotent", None) is stated
 
 
 def test_a_plan_carries_what_its_outcome_forecast() -> None:
@@ -120,7 +154,7 @@ def test_a_plan_carries_what_its_outcome_forecast() -> None:
     assert plan.forecast.cost is not None
     assert plan.forecast.cost.pause_seconds == chosen.transition.pause_s
     assert plan.forecast.cost.duplicates == chosen.transition.duplicates
-    assert f"Expected: {tell_cost(plan.forecast, 16)}." in explain_plan(plan)
+    assert f"Expected: {describe_cost(plan.forecast, 16)}." in explain_plan(plan)
 
 
 def test_a_hold_is_told_as_an_answer() -> None:

@@ -27,6 +27,7 @@ from planner.rollout.steps import (
     UpdateTemplate,
     Victim,
 )
+from planner.rollout.steps.sense import MOST_LIMIT_S, scaled_limit
 from planner.rollout.template import ContainerChange, Setting, TemplateChange
 from tests.builders import decided, snapshot
 from tests.step_builders import IMAGE, SINCE, STEPS
@@ -62,7 +63,7 @@ TOLD = [
     "set the offsets of shop-2 to the first messages since 2026-11-21 09:00:00 UTC, at most 1 min. There is no way "
     "back.",
     "ask a person “Do the new consumers deliver?”, at most 1 h.",
-    "hold the forecast against what was seen, at most 2 min.",
+    "compare the forecast with what was observed, at most 2 min.",
 ]
 
 
@@ -95,7 +96,7 @@ def test_waiting_for_nobody_is_waiting_until_all_are_gone() -> None:
 
 
 SENSELESS: list[tuple[str, Callable[[], object]]] = [
-    ("time limit of 1 s", lambda: AwaitReady(3, 0)),
+    ("time limit from 1 s", lambda: AwaitReady(3, 0)),
     ("to go up", lambda: StartConsumers(3, 3, 60, MOVED, "x")),
     ("to go up", lambda: StartConsumers(-1, 3, 60, MOVED, "x")),
     ("to go down", lambda: StopConsumers(3, 3, (), 60, MOVED, "x")),
@@ -120,13 +121,19 @@ SENSELESS: list[tuple[str, Callable[[], object]]] = [
     ("both limits are 0", lambda: UpdateTemplate(IMAGE, 3, 0, 0, 1, 60, MOVED)),
     ("leave one of 3 replicas", lambda: UpdateTemplate(IMAGE, 3, 1, 3, 1, 60, MOVED)),
     ("surge by 0 or more", lambda: UpdateTemplate(IMAGE, 3, -1, 1, 1, 60, MOVED)),
-    ("a bound of 0 or more", lambda: AwaitLag(60)),
-    ("a bound of 0 or more", lambda: AwaitLag(60, messages=5, seconds=-1)),
+    ("a bound from 0 to", lambda: AwaitLag(60)),
+    ("a bound from 0 to", lambda: AwaitLag(60, messages=5, seconds=-1)),
     ("deployment with names", lambda: DeleteDeployment("", 60)),
     ("set the offsets of g-2", lambda: CloneOffsets("g-2", "yes", 60)),
     ("groups with names, each once", lambda: CloneOffsets("g-2", "set the offsets of g-2", 60, group="g-2")),
-    ("set the offsets of g-2", lambda: ResetOffsets("g-2", SINCE, "", 60)),
-    ("a time with its zone", lambda: ResetOffsets("g", SINCE.replace(tzinfo=None), "set the offsets of g", 60)),
+    ("set the offsets of g-2", lambda: ResetOffsets("g-2", "", 60, to_time=SINCE)),
+    ("a time with its zone", lambda: ResetOffsets("g", "set the offsets of g", 60, to_time=SINCE.replace(tzinfo=None))),
+    ("one of toTime, toEnd", lambda: ResetOffsets("g", "set the offsets of g", 60)),
+    ("one of toTime", lambda: ResetOffsets("g", "set the offsets of g", 60, to_time=SINCE, to_end="latest")),
+    ("together with its queue", lambda: ResetOffsets("g", "set the offsets of g", 60, to_offset=7)),
+    ("offset from 0 on", lambda: ResetOffsets("g", "set the offsets of g", 60, to_offset=-1, queue="o/b/0")),
+    ("not both", lambda: ResetOffsets("g", "set the offsets of g", 60, to_end="latest", topic="o", queue="o/b/0")),
+    ("a topic or queue", lambda: ResetOffsets("g", "set the offsets of g", 60, to_end="latest", topic="")),
     ("ask a question", lambda: PauseForPerson("go on", 60)),
     ("to change something", TemplateChange),
     ("a change of container app", lambda: ContainerChange("app")),
@@ -160,3 +167,16 @@ def test_only_a_migration_may_write_offsets_and_it_names_the_phrases_to_type() -
         replace(plan, steps=steps)
     assert replace(plan, steps=steps, migration="strategy").confirmations == ("set the offsets of billing-2",)
     assert plan.confirmations == ()
+
+
+@pytest.mark.parametrize("step", STEPS, ids=[step.kind for step in STEPS])
+def test_no_step_waits_for_more_than_a_week(step: Step) -> None:
+    """Red without an upper bound: such a time cannot be counted to, and the plan would run for ever (OverflowError)."""
+    assert replace(step, time_limit_seconds=MOST_LIMIT_S).time_limit_seconds == 604_800
+    for seconds in (MOST_LIMIT_S + 1, 999_999_999_999, 0, -1):
+        with pytest.raises(ValueError, match=rf"time limit from 1 s to 604800 s, not {seconds} s"):
+            replace(step, time_limit_seconds=seconds)
+
+
+def test_a_limit_for_several_rounds_stays_within_the_bound() -> None:
+    assert (scaled_limit(300, 4), scaled_limit(MOST_LIMIT_S, 10_000)) == (1_200, MOST_LIMIT_S)

@@ -148,7 +148,7 @@ LINKS = in_pods(snapshot()).pods
     [
         (broken(deployment=None), "were not read"),
         (broken(deployment=deployment(at=AT, pods=None)), "were not read"),
-        (broken(pods=LINKS[1:]), "could be told to run member 10.0.0.10@4000#7"),
+        (broken(pods=LINKS[1:]), "is known to run member 10.0.0.10@4000#7"),
         (broken(deployment=deployment(at=AT, pods=(*PODS, pod("p9")))), "pod p9 of Deployment shop/app runs no member"),
         (broken(deployment=deployment(at=AT, pods=(*PODS[:2], pod("p2", is_ready=False)))), "pod p2 .* is not ready"),
         (broken(deployment=deployment(at=AT, pods=(*PODS, pod("p8", is_ending=True)))), "pod p8 .* is ending"),

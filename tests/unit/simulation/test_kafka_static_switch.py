@@ -5,10 +5,10 @@ from typing import Any
 import numpy as np
 import pytest
 
+from planner.documents.forecast import forecast
+from planner.documents.forecast.kafka import read_request
 from planner.errors import BadInputError
-from planner.forecast import forecast
 from planner.forecast.kafka.membership.scenario import Scenario, build_scenario
-from planner.forecast.kafka.request.reader import read_request
 from planner.forecast.kafka.simulate import Simulation, simulate
 from planner.forecast.kafka.timing import DEFAULT
 from tests.unit.dynamics.small_groups import kafka_request

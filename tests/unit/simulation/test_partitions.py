@@ -7,16 +7,18 @@ from itertools import combinations, permutations
 
 import pytest
 
-from planner.allocation.kafka import assign
 from planner.decision.decision import HoldCause
 from planner.decision.hold_reasons import first_reason_to_hold
 from planner.errors import BadInputError, UnknownNameError
 from planner.model.membership import KafkaMember
 from planner.model.queues import TopicPartition
-from planner.model.snapshot import GroupSnapshot, QueueState
+from planner.model.snapshot import GroupSnapshot, NewPods, QueueState
 from planner.simulation.candidates import candidate_counts, simulate_candidate
-from planner.simulation.partitions import POSITIONAL, STICKY, unsettled_partitions
-from tests.builders import AT, OBJECTIVE, snapshot
+from planner.simulation.kafka.mixed_partitions import assigned, count_moved, new_members
+from planner.simulation.kafka.partitions import POSITIONAL, STICKY, unsettled_partitions
+from planner.simulation.transition import with_transition
+from tests.allocations import assign
+from tests.builders import AT, OBJECTIVE, TIMING, snapshot
 
 IDS = ("b", "d", "f", "h")
 Owned = dict[str, list[tuple[str, int]]]
@@ -124,11 +126,7 @@ def test_a_group_on_the_move_is_not_settled() -> None:
 
 @pytest.mark.parametrize(
     ("change", "said"),
-    [
-        ({"topics": ("t", "u")}, "subscribe to different topics"),
-        ({"topics": None}, "not every member shows"),
-        ({"rack": "r1"}, "racks"),
-    ],
+    [({"topics": None}, "not every member shows"), ({"rack": "r1"}, "does not have: take a new one")],
     ids=str,
 )
 def test_hold_where_a_newcomers_part_cannot_be_told(change: dict[str, object], said: str) -> None:
@@ -139,6 +137,114 @@ def test_hold_where_a_newcomers_part_cannot_be_told(change: dict[str, object], s
     assert (ground[0], said in ground[1]) == (HoldCause.UNSUPPORTED_STRATEGY, True)
     with pytest.raises(BadInputError, match=said):
         simulate_candidate(odd, 4, "range")
+
+
+def test_racks_are_no_matter_for_assignors_that_leave_them_alone() -> None:
+    taken = settled("roundrobin", {"t": 6})
+    racked = replace(taken, members=tuple(replace(member, rack="r1") for member in taken.members))
+    assert first_reason_to_hold(racked, OBJECTIVE, AT) == first_reason_to_hold(taken, OBJECTIVE, AT)
+    assert simulate_candidate(racked, 4, "roundrobin") == simulate_candidate(taken, 4, "roundrobin")
+
+
+@pytest.mark.parametrize("assignor", ["range", "cooperative-sticky", "uniform"])
+def test_members_with_different_topics_are_decided_on(assignor: str) -> None:
+    """Red where a new member gets topics that nobody like it subscribes to, or a leave is not tried for each."""
+    sizes = {"t": 6, "u": 4}
+    members = (
+        KafkaMember("a-1", "a", "10.0.0.1", topics=("t",)),
+        KafkaMember("a-2", "a", "10.0.0.2", topics=("t",)),
+        KafkaMember("b-1", "b", "10.0.0.3", topics=("u",)),
+    )
+    made = replace(settled(assignor, sizes), members=members, clients=("a-1", "a-2", "b-1"))
+    empty = replace(made, queues=tuple(replace(state, owner=None) for state in made.queues))
+    owners = assigned(empty, assignor, members)
+    taken = replace(empty, queues=tuple(replace(state, owner=owners[state.queue]) for state in empty.queues))
+    assert first_reason_to_hold(taken, OBJECTIVE, AT) is None
+    assert unsettled_partitions(taken, assignor) == 0
+    join = simulate_candidate(taken, 4, assignor)
+    assert join.drawn is not None
+    tried = {count_moved(owners, assigned(taken, assignor, (*members, new))) for (new,) in new_members(taken, 1, 60)}
+    assert min(tried) == join.moved_fewest
+    assert max(tried) == join.moved_most
+    stated = simulate_candidate(replace(taken, new_pods=NewPods(topics=("u",))), 4, assignor)
+    assert stated.drawn is not None
+    assert (stated.moved_fewest, stated.moved_most) == (2, 2)
+    assert max(load.queues for load in stated.loads) == 3
+    leave = simulate_candidate(taken, 2, assignor)
+    assert (leave.moved_fewest, leave.moved_most) == (3, 4)
+    assert (
+        with_transition(join, replace(taken, timing=replace(TIMING, settings=())), "sha256:0", 16).transition
+        is not None
+    )
+
+
+def racked(assignor: str, replicas: Sequence[tuple[str, ...]]) -> GroupSnapshot:
+    """Return a settled group of members in racks r1, r1 and r2, the partitions of one topic having these replicas."""
+    racks = {"b": "r1", "d": "r1", "f": "r2"}
+    made = settled(assignor, {"t": len(replicas)})
+    members = tuple(replace(member, rack=racks[member.member_id]) for member in made.members)
+    states = tuple(replace(state, owner=None, racks=racks) for state, racks in zip(made.queues, replicas, strict=True))
+    empty = replace(made, members=members, queues=states)
+    owners = directly(assignor, empty, members)
+    return replace(empty, queues=tuple(replace(state, owner=owners[state.queue.number]) for state in states))
+
+
+def directly(assignor: str, taken: GroupSnapshot, members: Sequence[KafkaMember]) -> list[str]:
+    """Return the owner of each partition as ``planner allocate`` answers for these members."""
+    owned = {state.owner: [] for state in taken.queues} | {member.member_id: [] for member in members}
+    for state in taken.queues:
+        owned[state.owner].append(["t", state.queue.number])
+    request = {
+        "system": "kafka",
+        "strategy": assignor,
+        "partitions": {"t": len(taken.queues)},
+        "members": [
+            {"id": m.member_id, "rack": m.rack, "topics": ["t"], "owned": owned[m.member_id], "generation": 1}
+            for m in members
+        ],
+        "options": {"partition_racks": {"t": [list(state.racks or ()) for state in taken.queues]}},
+    }
+    owners = {tuple(claim): name for name, claims in assign(request)["assignments"].items() for claim in claims}
+    return [owners["t", number] for number in range(len(taken.queues))]
+
+
+@pytest.mark.parametrize("assignor", ["range", "sticky", "cooperative-sticky"])
+def test_members_with_racks_are_decided_on(assignor: str) -> None:
+    """Red where racks of members or replicas are left out: owners and moves are then others."""
+    taken = racked(assignor, [("r1",), ("r2",), ("r2",), ("r1",), ("r2",), ("r2",), ("r1",), ("r2",)])
+    assert first_reason_to_hold(taken, OBJECTIVE, AT) is None
+    assert unsettled_partitions(taken, assignor) == 0
+    blind = replace(taken, members=tuple(replace(member, rack=None) for member in taken.members))
+    assert assigned(blind, "range", blind.members) != assigned(taken, "range", taken.members)
+    before = [state.owner for state in taken.queues]
+    for rack in ("r1", "r2"):
+        join = simulate_candidate(replace(taken, new_pods=NewPods(rack=rack)), 4, assignor)
+        tried = set()
+        for name in ("a", "c", "e", "g"):  # every place among the present ids
+            new = replace(taken.members[0], member_id=name, client_id=name, rack=rack)
+            after = directly(assignor, taken, (*taken.members, new))
+            tried.add(sum(owner != now for owner, now in zip(before, after, strict=True)))
+        assert join.moved_fewest is not None
+        assert join.moved_most is not None
+        assert min(tried) <= join.moved_fewest <= join.moved_most <= max(tried)
+    drawn = simulate_candidate(taken, 4, assignor)
+    assert any(
+        "which rack 1 new member has" in unknown and "spec.newPods.rack" in unknown for unknown in drawn.unknowns
+    )
+    cost = with_transition(drawn, replace(taken, timing=replace(TIMING, settings=())), "sha256:0", 16)
+    assert cost.transition is not None, cost.unknowns
+
+
+def test_racks_that_change_nothing_leave_the_exact_answer() -> None:
+    """Replicas in every rack, or members in racks without a replica: the assignor looks at none of them."""
+    plain = settled("range", {"t": 6})
+    for rack, replicas in (("r1", ("r1", "r2")), ("elsewhere", ("r1",))):
+        members = tuple(replace(member, rack=rack) for member in plain.members)
+        states = tuple(replace(state, racks=replicas) for state in plain.queues)
+        taken = replace(plain, members=members, queues=states)
+        outcome, expected = (simulate_candidate(each, 4, "range") for each in (taken, plain))
+        assert (outcome.moved_fewest, outcome.moved_most) == (expected.moved_fewest, expected.moved_most)
+        assert outcome.drawn is None
 
 
 def test_an_unknown_assignor_is_named() -> None:

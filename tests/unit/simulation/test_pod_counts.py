@@ -6,19 +6,22 @@ from itertools import combinations
 import numpy as np
 import pytest
 
+from benchmarks.queue_weights import Loads, largest_loads, undominated_counts
 from planner.allocation.kafka import ASSIGNORS, Topics, equal_group
 from planner.allocation.rocketmq import Averagely, AveragelyByCircle, MachineRoom
 from planner.allocation.strategy import Strategy
+from planner.forecast.rocketmq.request.changes import Join, Leave
 from planner.model.membership import KafkaMember
 from planner.model.queues import MessageQueue, TopicPartition
 from planner.model.snapshot import Capacity, GroupSnapshot, MemberPod
 from planner.rollout.explain import explain_plan
 from planner.rollout.steps import AwaitReady, AwaitSettled, StartConsumers, StopConsumers
+from planner.simulation.bounds import ENDS
 from planner.simulation.candidates import candidate_counts, leaving, simulate_candidate
 from planner.simulation.counts import useful_counts
-from planner.simulation.requests import ENDS, kafka, rocketmq
-from planner.simulation.weights import Loads, largest_loads, undominated_counts
-from tests.builders import OBJECTIVE, decided, kafka_snapshot, podded, queues, state
+from planner.simulation.kafka import request as kafka
+from planner.simulation.rocketmq import request as rocketmq
+from tests.builders import OBJECTIVE, TIMING, decided, kafka_snapshot, podded, queues, state
 
 MOST_QUEUES, MOST_PER_POD = 256, 16
 
@@ -106,12 +109,13 @@ def test_without_known_pods_the_range_holds_for_every_choice_and_a_plan_names_no
 def test_the_forecast_of_a_stop_takes_a_pods_members_together() -> None:
     taken = podded(3, 4, 24)
     outcome = simulate_candidate(taken, 2, "AVG")
-    change = rocketmq.request(outcome, taken, ENDS[0])["change"]
+    change = rocketmq.request(outcome, taken, ENDS[0]).change
     homes = {link.client: link.pod for link in taken.pods}
-    assert change["kind"] == "leave"
-    assert (len(change["clients"]), len({homes[client] for client in change["clients"]})) == (4, 1)
-    grown = rocketmq.request(simulate_candidate(taken, 6, "AVG"), taken, ENDS[0])["change"]
-    assert (grown["kind"], len(grown["clients"])) == ("join", 12)
+    assert isinstance(change, Leave)
+    assert (len(change.clients), len({homes[client] for client in change.clients})) == (4, 1)
+    grown = rocketmq.request(simulate_candidate(taken, 6, "AVG"), taken, ENDS[0]).change
+    assert isinstance(grown, Join)
+    assert len(grown.clients) == 12
 
 
 @pytest.mark.parametrize("per_pod", [2, 3, 4, 7, 16])
@@ -156,8 +160,8 @@ def test_pods_of_a_kafka_group_leave_and_come_with_all_of_their_consumers(assign
     if assignor in ("cooperative-sticky", "uniform"):
         assert moved == [8, 8, 8], "what a pod of the three owned, as the others keep theirs"
     assert (more.count, more.members, more.largest_share) == (6, 24, 1)
-    (leave,) = {len(kafka.request(fewer, taken, end)["change"]["clients"]) for end in ENDS}
-    (join,) = {len(kafka.request(more, taken, end)["change"]["clients"]) for end in ENDS}
+    (leave,) = {len(kafka.request(fewer, taken, end).change.members) for end in ENDS}
+    (join,) = {len(kafka.request(more, taken, end).change.members) for end in ENDS}
     assert (leave, join) == (4, 12)
 
 
@@ -172,5 +176,6 @@ def kafka_pods(assignor: str) -> GroupSnapshot:
         for number, owner in enumerate(owners)
     )
     links = tuple(MemberPod(member, member.rpartition("-uuid")[0][:5]) for member in ids)
-    made = kafka_snapshot(assignor, clients=ids, members=members, queues=states, pods=links)
+    timing = replace(TIMING, settings=()) if assignor == "uniform" else TIMING
+    made = kafka_snapshot(assignor, timing, clients=ids, members=members, queues=states, pods=links)
     return replace(made, members_per_pod=4, members_per_pod_source="made so")

@@ -10,12 +10,19 @@ from planner.errors import RefusedError
 from planner.execution.group_observation import observe_group
 from planner.history.intervals import queue_intervals
 from planner.model.snapshot import GroupSnapshot
-from planner.rollout.build import RolloutSettings, build_plan
+from planner.rollout.build import build_plan
 from planner.rollout.migrations.migration import read_context
-from planner.simulation.candidates import candidate_counts, leaving, simulate_candidate, unsettled_queues
-from planner.simulation.sharing import shares_messages
+from planner.rollout.settings import RolloutSettings
+from planner.simulation.candidates import (
+    candidate_counts,
+    leaving,
+    shares_messages,
+    simulate_candidate,
+    unsettled_queues,
+)
 from planner.simulation.transition import with_transition
-from planner.snapshot.build import SnapshotSettings, build_snapshot
+from planner.snapshot.build import build_snapshot
+from planner.snapshot.settings import SnapshotSettings
 from tests.builders import AT, OBJECTIVE, clients, queues, snapshot
 from tests.sample_builders import deployment, steady, tuning, watch
 

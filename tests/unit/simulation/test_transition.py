@@ -3,17 +3,29 @@
 from dataclasses import replace
 from typing import Any
 
+import numpy as np
 import pytest
 
 from planner import pipeline
+from planner.allocation.custom import CheckedStrategy
+from planner.decision.choose import decide
+from planner.decision.decision import HoldCause
 from planner.documents.data import OUTCOMES
-from planner.forecast import forecast
+from planner.documents.forecast import read_request
+from planner.forecast import run_trials
+from planner.forecast.kafka.request.changes import Join as KafkaJoin
+from planner.forecast.kafka.request.changes import Leave as KafkaLeave
+from planner.forecast.rocketmq.request.changes import Client, Join, Leave
+from planner.forecast.rocketmq.request.settings import Settings
+from planner.forecast.trials import Totals
 from planner.model.membership import KafkaMember
 from planner.model.snapshot import Capacity, GroupSnapshot
+from planner.simulation.bounds import LOWER
 from planner.simulation.candidates import simulate_candidate
-from planner.simulation.outcome import NO_TRANSITION, CandidateOutcome, Transition
-from planner.simulation.transition import seed_of, transition_requests, with_transition
-from tests.builders import TIMING, clients, kafka_snapshot, queues, setups, snapshot
+from planner.simulation.group_model import group_model
+from planner.simulation.outcome import NO_TRANSITION, CandidateOutcome, LongTail, Seconds, Transition
+from planner.simulation.transition import _share_trials, _transition, seed_of, transition_requests, with_transition
+from tests.builders import AT, OBJECTIVE, TIMING, clients, kafka_snapshot, queues, setups, snapshot
 
 DIGEST = "sha256:0"
 
@@ -45,22 +57,26 @@ def test_staying_moves_nothing() -> None:
     assert foreseen(snapshot(), 3).transition == NO_TRANSITION
 
 
-@pytest.mark.parametrize(("count", "kind"), [(5, "join"), (2, "leave")])
-def test_the_change_is_the_one_that_planner_forecast_plays(count: int, kind: str) -> None:
+@pytest.mark.parametrize(("count", "kind"), [(5, Join), (2, Leave)])
+def test_the_change_is_the_one_that_planner_forecast_plays(count: int, kind: type) -> None:
     taken = exact()
     outcome = foreseen(taken, count)
     (request,) = transition_requests(simulate_candidate(taken, count, "AVG"), taken, DIGEST, 60)
-    assert request["change"]["kind"] == kind
-    total = forecast(request)["total"]
+    assert isinstance(request.change, kind)
+    answer = run_trials(request).document()
     assert outcome.transition is not None
     (body,) = OUTCOMES.body((outcome,))
-    assert body["transition"] == {name: total[name] for name in body["transition"]}
-    assert body["transition"]["pause_s"]["p95"] > 0
+    transition = body["transition"]
+    tails = {name: figure.pop("tail", None) for name, figure in transition.items() if figure}
+    assert transition == {name: answer["total"][name] for name in transition}
+    assert transition["pause_s"]["p95"] > 0
+    expected = {name: tail["share"] for name, tail in answer.get("tails", {}).items()}
+    assert {name: tail["share"] for name, tail in tails.items() if tail} == expected
 
 
 def test_newcomers_have_no_names_and_the_usual_threads() -> None:
     (request,) = transition_requests(simulate_candidate(exact(), 5, "AVG"), exact(), DIGEST)
-    assert request["change"]["clients"] == [{"id": None, "threads": 20, "orderly": False}] * 2
+    assert request.change.clients == (Client(None, 20, orderly=False),) * 2
 
 
 def test_those_leave_whose_absence_the_outcome_shows() -> None:
@@ -68,7 +84,7 @@ def test_those_leave_whose_absence_the_outcome_shows() -> None:
     outcome = simulate_candidate(taken, 1, "AVG")
     (request,) = transition_requests(outcome, taken, DIGEST)
     (load,) = outcome.loads
-    assert sorted([*request["change"]["clients"], load.client]) == list(taken.clients)
+    assert sorted([*request.change.clients, load.client]) == list(taken.clients)
 
 
 def test_running_calls_come_twice_unless_the_shutdown_waits() -> None:
@@ -83,25 +99,33 @@ def test_what_is_known_as_an_interval_is_sampled_at_both_ends() -> None:
     one, *others = setups(clients(3))
     taken = replace(exact(), setups=(replace(one, call_s=0.5), *others))
     lower, upper = transition_requests(simulate_candidate(taken, 4, "AVG"), taken, DIGEST, 61)
-    assert (lower["service_time_s"], upper["service_time_s"]) == (0.05, 0.5)
-    assert (lower["trials"], upper["trials"]) == (31, 30)
-    assert lower["seed"] != upper["seed"]
+    assert (lower.service_time_s, upper.service_time_s) == (0.05, 0.5)
+    assert (lower.trials, upper.trials) == (31, 30)
+    assert lower.seed != upper.seed
     alike = known(exact(), 2).duplicates
     mixed = known(taken, 2).duplicates
     assert alike.p95 < mixed.p95
 
 
+def test_a_strategy_of_a_users_own_is_no_interval() -> None:
+    """Each end of what is known builds it once more, and two of its objects are not equal."""
+    (request,) = transition_requests(simulate_candidate(exact(), 4, "AVG"), exact(), DIGEST)
+    lower, upper = (replace(request, strategy=CheckedStrategy(object())) for _ in range(2))  # type: ignore[arg-type]
+    assert lower != upper
+    assert len(_share_trials(lower, upper, 1, 60)) == 1
+
+
 def test_the_upper_rate_is_the_upper_end() -> None:
     lower, upper = transition_requests(simulate_candidate(snapshot(), 4, "AVG"), snapshot(), DIGEST)
-    assert {queue["rate"] for queue in lower["queues"]} == {10.0}
-    assert {queue["rate"] for queue in upper["queues"]} == {12.0}
+    assert set(lower.rates) == {10.0}
+    assert set(upper.rates) == {12.0}
 
 
 def test_retry_queues_are_left_out() -> None:
     retry = queues("%RETRY%billing", each=1)
     taken = snapshot((*queues(), *retry))
     lower, _ = transition_requests(simulate_candidate(taken, 4, "AVG"), taken, DIGEST)
-    assert len(lower["queues"]) == len(queues())
+    assert len(lower.queues) == len(queues())
 
 
 def test_a_switch_of_strategy_is_forecast_at_once_and_says_so() -> None:
@@ -180,9 +204,9 @@ def polling(**more: str) -> GroupSnapshot:
 def test_members_that_poll_store_their_offsets_seldom_and_that_costs() -> None:
     taken = polling()
     for request in transition_requests(simulate_candidate(taken, 2, "AVG"), taken, DIGEST):
-        assert request["options"] == {"consumer": "lite_pull"}
-        assert {client["threads"] for client in request["clients"]} == {1}
-        assert request["settings"]["autoCommitIntervalMillis"] == 5000
+        assert request.consumer == "lite_pull"
+        assert {client.threads for client in request.clients} == {1}
+        assert request.settings.given["autoCommitIntervalMillis"] == 5000
     seldom, often = known(taken, 2).duplicates, known(polling(autoCommitIntervalMillis="1000"), 2).duplicates
     assert seldom.p50 > 3 * often.p50 > 3 * known(exact(), 2).duplicates.p50
     assert any("how the applications poll: taken to be" in word for word in foreseen(taken, 2).unknowns)
@@ -193,17 +217,18 @@ def test_members_that_poll_store_their_offsets_seldom_and_that_costs() -> None:
     ("taken", "why"),
     [
         (polling(autoCommit="false"), "commit by themselves (autoCommit false)"),
-        (broken(settings=POLLS[:1]), "tell no autoCommit: they are of DefaultMQPullConsumer"),
+        (broken(settings=POLLS[:1]), "report no autoCommit: they are of DefaultMQPullConsumer"),
         (
             mixed(settings=(("PROP_CONSUME_TYPE", "CONSUME_POP"), *POLLS[1:])),
             "consume by CONSUME_POP: the forecast knows push and lite pull",
         ),
-        (replace(exact(), setups=()), "does not tell how its clients are set up"),
+        (replace(exact(), setups=()), "does not have how its clients are set up"),
         (one_queue(arrival_rate=None, upper_arrival_rate=None), "arrival rate of queue orders/broker-a/0 is unknown"),
         (one_queue(lag=None), "lag of queue orders/broker-a/0 is unknown"),
         (broken(version=None), "version is older than 4.9 or unknown"),
-        (broken(threads=None), "no member tells its threads"),
-        (broken(orderly=None), "no member tells its order"),
+        (broken(threads=None), "no member reports its threads"),
+        (broken(threads=0), "clients[0].threads: found 0, expected a whole number from 1 to 1000"),
+        (broken(orderly=None), "no member reports its order"),
         (broken(language="GO"), "written in GO"),
         (broken(settings=(("PROP_CONSUME_TYPE", "CONSUME_POP"),)), "CONSUME_POP"),
         (broken(settings=(("pullBatchSize", "many"),)), "pullBatchSize many"),
@@ -220,29 +245,29 @@ def test_what_cannot_be_told_is_named(taken: GroupSnapshot, why: str) -> None:
 def test_the_capacity_tells_the_time_of_a_call_where_members_do_not() -> None:
     taken = replace(broken(call_s=None), capacity=replace(exact().capacity, low=80.0, high=100.0))  # type: ignore[type-var]
     lower, upper = transition_requests(simulate_candidate(taken, 4, "AVG"), taken, DIGEST)
-    assert (lower["service_time_s"], upper["service_time_s"]) == (0.2, 0.25)
+    assert (lower.service_time_s, upper.service_time_s) == (0.2, 0.25)
 
 
 def test_silent_members_and_brokers_are_named() -> None:
     outcome = foreseen(replace(mixed(threads=None, call_s=None, settings=()), notifies_changes=None), 4)
     assert outcome.transition is not None
     assert "how 1 of 3 members are set up: taken to be like the others" in outcome.unknowns
-    assert any(unknown.startswith("whether the brokers tell members") for unknown in outcome.unknowns)
+    assert any(unknown.startswith("whether the brokers notify members") for unknown in outcome.unknowns)
 
 
 def test_kafka_without_timing_is_unknown_by_name() -> None:
-    assert "tell them in the policy's spec.timing" in why_not(kafka_snapshot(timing=None), 3, "range")
+    assert "state them in the policy's spec.timing" in why_not(kafka_snapshot(timing=None), 3, "range")
 
 
 @pytest.mark.parametrize("strategy", ["range", "cooperative-sticky", "uniform"])
 def test_the_change_of_a_kafka_group_is_the_one_that_planner_forecast_plays(strategy: str) -> None:
     timing = replace(TIMING, settings=()) if strategy == "uniform" else TIMING
     taken = kafka_snapshot(strategy, timing)
-    for count, kind in ((3, "join"), (1, "leave")):
+    for count, kind in ((3, KafkaJoin), (1, KafkaLeave)):
         requests = transition_requests(simulate_candidate(taken, count, strategy), taken, DIGEST, 60)
-        assert [request["change"]["kind"] for request in requests] == [kind, kind]
-        assert {one["rate"] for request in requests for one in request["partitions"]["t"]} == {10.0, 12.0}
-        alone = forecast({**requests[0], "trials": 500})["total"]
+        assert [type(request.change) for request in requests] == [kind, kind]
+        assert {partition.rate for request in requests for partition in request.partitions["t"]} == {10.0, 12.0}
+        alone = run_trials(replace(requests[0], trials=500)).document()["total"]
         pause = known(taken, count, strategy).pause_s
         assert pause is not None
         assert pause.p50 == pytest.approx(alone["pause_s"]["p50"], rel=0.5, abs=0.1)
@@ -251,16 +276,16 @@ def test_the_change_of_a_kafka_group_is_the_one_that_planner_forecast_plays(stra
 def test_a_kafka_group_begins_with_what_its_members_own() -> None:
     taken = kafka_snapshot()
     (request, _) = transition_requests(simulate_candidate(taken, 3, "range"), taken, DIGEST)
-    assert [member["owned"] for member in request["members"]] == [[["t", 0], ["t", 1]], [["t", 2], ["t", 3]]]
-    assert request["change"]["clients"] == [{"id": None}]
-    assert request["settings"] == {"session.timeout.ms": 10_000}
+    assert [member.owned for member in request.members] == [(("t", 0), ("t", 1)), (("t", 2), ("t", 3))]
+    assert [member.id for member in request.change.members] == [None]
+    assert request.settings.given == {"session.timeout.ms": 10_000}
 
 
 def test_the_capacity_tells_the_time_of_a_record_where_the_policy_does_not() -> None:
     silent = replace(TIMING, record_s=None)
     learned = kafka_snapshot(timing=silent, capacity=Capacity(200.0, "learned", low=100.0, high=250.0, observations=9))
     lower, upper = transition_requests(simulate_candidate(learned, 3, "range"), learned, DIGEST)
-    assert (lower["service_time_s"], upper["service_time_s"]) == (1 / 250, 1 / 100)
+    assert (lower.service_time_s, upper.service_time_s) == (1 / 250, 1 / 100)
     assert "how long one record takes is unknown" in why_not(kafka_snapshot(timing=silent, capacity=None), 3, "range")
 
 
@@ -287,3 +312,67 @@ def test_what_is_supposed_of_a_kafka_group_is_said() -> None:
 def test_what_a_kafka_forecast_lacks_is_named(taken: GroupSnapshot, why: str) -> None:
     outcome = simulate_candidate(kafka_snapshot(taken.strategy or ""), 3, taken.strategy or "")
     assert why in with_transition(outcome, taken, DIGEST).unknowns[-1]
+
+
+def test_a_few_late_trials_are_a_tail_of_the_figure_and_outcomes_without_one_stay_as_they_were() -> None:
+    settled = np.array([2.0] * 97 + [30.0] * 3)
+    still = np.zeros(100)
+    totals = Totals(still, still, still, still, settled, still, still.astype(int))
+    assert _transition(totals).settle_s == Seconds(2.0, 2.0, 2.0, LongTail(0.03, 2.0, 2.0, 30.0, 30.0))
+    (body,) = OUTCOMES.body((replace(foreseen(exact(), 4), transition=_transition(totals)),))
+    assert body["transition"]["pause_s"] == {"p05": 0.0, "p50": 0.0, "p95": 0.0}
+    assert body["transition"]["settle_s"]["tail"]["share"] == 0.03
+    (read,) = OUTCOMES.validate([body], "outcomes.json")
+    assert read.transition == _transition(totals)
+
+
+def test_a_capacity_that_may_be_zero_gives_no_load_no_cost_and_no_decision() -> None:
+    """As snapshots of an earlier release have it: red where a rate is divided by it, or the mean stands for it."""
+    taken = snapshot(setups=setups(clients(3), call_s=None), capacity=None)
+    taken = replace(taken, capacity=Capacity(50.0, "measured", low=0.0, high=120.0, observations=3))
+    outcome = with_transition(simulate_candidate(taken, 4, "AVG"), taken, "digest", 4)
+    assert (outcome.utilisation, outcome.keeps_up, outcome.transition) == (None, None, None)
+    assert "allows for none in a second" in outcome.unknowns[-1]
+    assert decide(taken, [outcome], OBJECTIVE, AT).hold_cause is HoldCause.UNKNOWN_CAPACITY
+
+
+def test_a_snapshot_makes_the_request_that_its_document_is_read_into() -> None:
+    taken = exact()
+    client = {"threads": 20, "orderly": False}
+    document = {
+        "system": "rocketmq",
+        "versions": dict.fromkeys(("client", "broker"), "5.5.0"),
+        "group": taken.group,
+        "strategy": "AVG",
+        "queues": [
+            {
+                "topic": q.queue.topic,
+                "broker": q.queue.place[-1],
+                "queue_id": q.queue.number,
+                "rate": 10.0,
+                "lag": q.lag,
+            }
+            for q in taken.data_queues
+        ],
+        "clients": [{"id": name, **client} for name in taken.clients],
+        "service_time_s": 0.05,
+        "settings": {},
+    }
+    model, present = group_model(taken), list(taken.clients)
+    roll = {"kind": "rolling_update", "max_surge": 1, "max_unavailable": 0, "ready_s": 5.0, "grace_s": 9.0}
+    for made, read in (
+        (None, {"kind": "join", "clients": [{"id": None, **client}] * 2}),
+        (
+            model.leave_change(taken.clients[:1], "crash"),
+            {"kind": "leave", "how": "crash", "clients": [taken.clients[0]]},
+        ),
+        (model.roll_change(1, 0, ready_s=5.0, min_ready_s=0.0, grace_s=9.0), roll),
+        (
+            model.restart_change(present, "graceful", 2.0, 1.0),
+            {"kind": "restart", "how": "graceful", "interval_s": 2, "stagger_s": 1, "clients": present},
+        ),
+    ):
+        outcome = simulate_candidate(taken, 5, "AVG")
+        assert replace(model.request(outcome, LOWER, made), settings=Settings({})) == read_request(
+            {**document, "change": read}
+        )

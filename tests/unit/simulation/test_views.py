@@ -3,7 +3,7 @@
 from planner.allocation.registry import find_strategy
 from planner.allocation.rocketmq import MachineRoom
 from planner.model.queues import MessageQueue
-from planner.simulation.ownership import MemberView, Ownership, ownership, views_with
+from planner.simulation.rocketmq.ownership import MemberView, Ownership, ownership, views_with
 
 AVG = find_strategy("AVG")
 CIRCLE = find_strategy("AVG_BY_CIRCLE")

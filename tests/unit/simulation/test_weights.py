@@ -5,13 +5,13 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from benchmarks import queue_weights as weights
+from benchmarks.queue_weights import Topic, largest_loads, undominated_counts
 from planner.allocation.registry import find_strategy
 from planner.allocation.rocketmq import ConsistentHash, MachineRoom, MachineRoomNearby
 from planner.allocation.strategy import NOBODY, Strategy
 from planner.model.queues import MessageQueue
-from planner.simulation import weights
 from planner.simulation.counts import useful_counts
-from planner.simulation.weights import Topic, largest_loads, undominated_counts
 
 STRATEGIES: list[Strategy] = [
     find_strategy("AVG"),

@@ -5,7 +5,8 @@ from planner.history.intervals import queue_intervals
 from planner.model.queues import MessageQueue
 from planner.model.samples import GroupSample
 from planner.model.snapshot import GroupSnapshot
-from planner.snapshot.build import SnapshotSettings, build_snapshot
+from planner.snapshot.build import build_snapshot
+from planner.snapshot.settings import SnapshotSettings
 from tests.sample_builders import deployment, steady, tuning, watch
 
 SETTINGS = SnapshotSettings(window_s=120.0)

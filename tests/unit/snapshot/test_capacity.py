@@ -4,7 +4,7 @@ from dataclasses import replace
 
 import pytest
 
-from planner.history.busy import ClientSpan
+from planner.history.busy import ClientSpan, client_spans
 from planner.history.intervals import queue_intervals
 from planner.model.samples import GroupSample
 from planner.model.snapshot import Capacity
@@ -114,3 +114,15 @@ def test_without_own_figures_the_bound_is_what_is_known() -> None:
         replace(sample, members=tuple(replace(m, tuning=None) for m in sample.members)) for sample in samples
     )
     assert capacity_of(silent).is_lower_bound
+
+
+def test_a_capacity_that_may_be_zero_is_unknown() -> None:
+    """Nearly all was done in one span of six, so that the interval of the mean begins at 0: own figures come first."""
+    lumps: Offsets = lambda _, number: (1_000_000, 10 * number + (20_000 if number > 18 else 0))  # noqa: E731
+    samples = watched(lumps, rt_ms=20.0)
+    intervals = queue_intervals(samples, 5.0)
+    learned = learned_capacity(client_spans(intervals))
+    assert learned is not None
+    assert (learned.low, learned.is_lower_bound) == (0.0, False)
+    assert known_capacity(intervals, ()) is None
+    assert capacity_of(samples).messages_per_s == 100.0

@@ -6,8 +6,9 @@ from datetime import timedelta
 from planner.history.intervals import queue_intervals
 from planner.model.points import GroupPoint, MetricHistory
 from planner.model.snapshot import GroupSnapshot, SnapshotSection
-from planner.snapshot.build import SnapshotSettings, build_snapshot
+from planner.snapshot.build import build_snapshot
 from planner.snapshot.metrics import with_metrics
+from planner.snapshot.settings import SnapshotSettings
 from tests.sample_builders import START, steady, watch
 
 SETTINGS = SnapshotSettings(window_s=120.0)
@@ -55,7 +56,7 @@ def test_metrics_that_cover_more_give_the_rates_and_say_so() -> None:
     }
     part = rates_part(filled)
     assert (part.completeness, part.age_s) == (1.0, 15.0)
-    assert part.note == f"from {SOURCE}, as live samples cover 4% of the window of 120 s"
+    assert part.note == f"from {SOURCE}, as live samples cover 4% of the window of 2 min"
 
 
 def test_offsets_and_owners_stay_the_live_ones() -> None:

@@ -10,8 +10,8 @@ from planner.errors import DocumentError
 from planner.history.busy import ClientSpan
 from planner.model.snapshot import Capacity
 from planner.simulation.candidates import simulate_candidate
-from planner.snapshot.build import SnapshotSettings
 from planner.snapshot.pod_capacity import STATED, pod_spans, with_pod_capacity
+from planner.snapshot.settings import SnapshotSettings
 from planner.snapshot.today import under_policy
 from tests.builders import AT, podded
 from tests.sample_builders import POLICY
@@ -50,6 +50,13 @@ def test_a_pod_that_was_never_seen_all_busy_teaches_nothing() -> None:
     assert with_pod_capacity(known, [span("a", 0, 600, 80.0), span("c", 0, 600, 80.0)], PODS, 2) == known
     outcome = simulate_candidate(podded(3, 4, 24), 3, "AVG")
     assert any("what one pod can do when all of its 4 consumers are busy" in text for text in outcome.unknowns)
+
+
+def test_a_pod_that_may_do_nothing_teaches_nothing() -> None:
+    known = Capacity(80.0, "measured")
+    rates = (1.0, 1.0, 900.0, 1.0, 1.0)
+    lumps = [span(name, 60.0 * index, 60, rate) for index, rate in enumerate(rates) for name in "ab"]
+    assert with_pod_capacity(known, lumps, PODS, 2) == known
 
 
 def test_a_pods_limit_bounds_what_each_of_its_consumers_is_taken_to_do() -> None:

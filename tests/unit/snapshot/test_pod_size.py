@@ -8,8 +8,8 @@ from planner.decision.decision import HoldCause
 from planner.decision.hold_reasons import first_reason_to_hold
 from planner.model.deployments import Deployment
 from planner.model.membership import KafkaMember
-from planner.snapshot.build import SnapshotSettings
 from planner.snapshot.pods import PodSize, pod_size
+from planner.snapshot.settings import SnapshotSettings
 from planner.snapshot.today import differences, under_policy
 from planner.workload import clues_of, join_members
 from tests.builders import OBJECTIVE, podded

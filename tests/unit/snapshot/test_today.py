@@ -3,7 +3,7 @@
 from dataclasses import replace
 
 from planner.model.snapshot import Capacity
-from planner.snapshot.build import SnapshotSettings
+from planner.snapshot.settings import SnapshotSettings
 from planner.snapshot.today import STATED, differences, under_policy, unknown_settings
 from tests.builders import TIMING, decided, kafka_snapshot, snapshot
 
@@ -33,13 +33,13 @@ def test_a_longer_window_is_covered_in_part_only() -> None:
     assert rates.completeness == 0.2
     held = decided(adapted).record.decision
     assert held.hold_cause == "IncompleteData"
-    assert "samples of 120 s for a window of 600 s" in held.reason
+    assert "samples of 2 min for a window of 10 min" in held.reason
 
 
 def test_a_shorter_window_cannot_be_cut_out_of_means() -> None:
     adapted = under_policy(LEARNED, SnapshotSettings(window_s=120.0))
     assert decided(adapted).record.decision.hold_cause == "IncompleteData"
-    assert "no window of 120 s can be cut" in decided(adapted).record.decision.reason
+    assert "no window of 2 min can be cut" in decided(adapted).record.decision.reason
 
 
 def test_a_strategy_that_the_members_contradict_is_unknown() -> None:
@@ -49,7 +49,7 @@ def test_a_strategy_that_the_members_contradict_is_unknown() -> None:
 
 
 def test_a_strategy_is_taken_where_nobody_told_one() -> None:
-    silent = replace(LEARNED, strategy=None, strategy_source="no member tells its allocation strategy")
+    silent = replace(LEARNED, strategy=None, strategy_source="no member reports its allocation strategy")
     assert under_policy(silent, SnapshotSettings(strategy="AVG")).strategy == "AVG"
     assert under_policy(silent, SnapshotSettings()).strategy is None
 

@@ -1,16 +1,25 @@
 """Consumers that no broker lists: unknown where anything shows or allows them, never none."""
 
 from dataclasses import replace
+from datetime import timedelta
 
 import pytest
 
 from planner.decision.decision import HoldCause
 from planner.decision.hold_reasons import first_reason_to_hold
 from planner.decision.objective import Objective
+from planner.execution.group_observation import observe_group
 from planner.history.intervals import queue_intervals
-from planner.model.membership import Member, UnlistedActivity
+from planner.model.brokers import BrokerState, GroupSettings
+from planner.model.membership import BrokerMembers, Member, UnlistedActivity
 from planner.model.samples import GroupSample, RocketMQGroup
-from planner.snapshot.build import SnapshotSettings, build_snapshot
+from planner.model.snapshot import POP, GroupSnapshot
+from planner.simulation.candidates import shares_messages, simulate_candidate
+from planner.simulation.outcome import NO_TRANSITION
+from planner.simulation.transition import with_transition
+from planner.snapshot.build import build_snapshot
+from planner.snapshot.capacity import shared_capacity
+from planner.snapshot.settings import SnapshotSettings
 from planner.snapshot.today import under_policy
 from planner.snapshot.unlisted import may_have_unlisted_consumers, unlisted_consumers, unlisted_consumption
 from tests.unit.diagnosis.patients import GroupEvidence, codes, each, finding, healthy
@@ -96,17 +105,119 @@ def test_the_decision_holds_and_says_what_is_unknown(activity: UnlistedActivity,
     assert reason[0] is cause
 
 
-def test_grpc_members_own_no_queue_and_no_strategy_is_made_up() -> None:
+def of_grpc_clients(count: int = 2, in_order: bool | None = False, others: int = 0) -> GroupEvidence:
+    """Return a watch of a group of gRPC clients, whose brokers say this of its order."""
     members = tuple(
-        Member(f"host@{pid}@0@rb0bdf00", "10.0.0.1:1", "JAVA", 0, owned=(), protocol="grpc") for pid in (7, 8)
+        Member(f"host@{pid}@0@rb0bdf00", f"10.0.0.{pid}:1", "JAVA", 0, owned=(), protocol="grpc")
+        for pid in range(1, count + 1)
     )
-    picture = each(healthy(), lambda sample: replace(sample, members=members))
-    snapshot = build_snapshot(picture.newest, (), picture.newest.at, SnapshotSettings(strategy="AVG"))
-    assert snapshot.strategy is None
-    assert "2 of 2 members are gRPC clients of a proxy" in snapshot.strategy_source
-    assert under_policy(snapshot, SnapshotSettings(strategy="AVG")).strategy is None
-    reason = first_reason_to_hold(snapshot, Objective(1, 8, 0.8, None, None, 60.0, 0.9), snapshot.at)
-    assert reason is not None
-    assert reason[0] is HoldCause.UNKNOWN_STRATEGY, "not the short watch, of which nothing else would come"
+    settings = GroupSettings(True, True, True, 1, 16, in_order)
+    known = RocketMQGroup(brokers=(BrokerState("broker-a", settings=settings),))
+    return each(healthy(), lambda sample: replace(sample, members=(*members, *sample.members[:others]), rocketmq=known))
+
+
+def taken(evidence: GroupEvidence, **settings: object) -> GroupSnapshot:
+    intervals = queue_intervals(evidence.samples, 5.0)
+    made = SnapshotSettings(members_per_pod=1, window_s=20.0, **settings)  # type: ignore[arg-type]
+    return build_snapshot(evidence.newest, intervals, evidence.newest.at, made)
+
+
+def reason_of(snapshot: GroupSnapshot) -> tuple[HoldCause, str] | None:
+    return first_reason_to_hold(snapshot, Objective(1, 8, 0.8, None, None, 60.0, 0.9), snapshot.at)
+
+
+def test_grpc_members_share_messages_and_are_decided_by_capacity() -> None:
+    evidence = of_grpc_clients()
+    snapshot = taken(evidence)
+    assert (snapshot.strategy, snapshot.orderly, shares_messages(snapshot)) == (POP, False, True)
     assert [part.completeness for part in snapshot.parts if part.name == "ownership"] == [1.0]
-    assert codes(picture).keys() & {"silent-member", "no-owner", "idle-members", "other-view"} == set()
+    assert reason_of(taken(evidence, capacity_messages_per_s=50.0)) is None
+    outcome = simulate_candidate(snapshot, 3, POP)
+    assert (outcome.moved_most, len(outcome.loads)) == (0, 3)
+    assert any("0 to 2,112" in unknown for unknown in outcome.unknowns), "what both members may hold"
+    assert with_transition(outcome, snapshot, "sha256:0").transition == NO_TRANSITION
+    stop = with_transition(simulate_candidate(snapshot, 1, POP), snapshot, "sha256:0")
+    assert stop.transition is None, "what the stopped member holds is unknown, so that no duplicates are made up"
+    assert any("125 to 135 s later" in unknown for unknown in stop.unknowns)
+    observed = observe_group(evidence.newest, snapshot)
+    assert (observed.members, observed.misplaced, observed.shares_messages) == (snapshot.clients, 0, True)
+    assert codes(evidence).keys() & {"silent-member", "no-owner", "idle-members", "other-view"} == set()
+
+
+@pytest.mark.parametrize(
+    ("in_order", "cause", "words"),
+    [
+        (True, HoldCause.OTHER_LEVER, "at most 8 queues are worked on at once"),
+        (None, HoldCause.UNSUPPORTED_STRATEGY, "is unknown, as no broker"),
+    ],
+)
+def test_a_group_in_order_behind_a_proxy_is_not_decided_by_capacity(
+    in_order: bool | None, cause: HoldCause, words: str
+) -> None:
+    evidence = of_grpc_clients(in_order=in_order)
+    reason = reason_of(taken(evidence, capacity_messages_per_s=50.0))
+    assert reason is not None
+    assert reason[0] is cause
+    assert words in reason[1]
+    assert ("other-lever" in codes(evidence)) is bool(in_order)
+
+
+def test_no_statement_gives_grpc_clients_a_strategy() -> None:
+    stated = taken(of_grpc_clients(), strategy="AVG")
+    assert stated.strategy is None
+    assert "leave spec.strategy out" in stated.strategy_source
+    assert under_policy(stated, SnapshotSettings(strategy="AVG")).strategy is None
+    mixed = taken(of_grpc_clients(others=1))
+    assert mixed.strategy is None
+    reason = reason_of(mixed)
+    assert reason is not None
+    assert reason[0] is HoldCause.UNKNOWN_STRATEGY
+    assert "2 of 3 members are gRPC clients of a proxy" in reason[1]
+
+
+def test_what_a_grpc_client_can_do_is_the_groups_share_while_messages_wait() -> None:
+    """Red where the first seconds count, in which the caches fill: 1 000 messages more."""
+    samples = of_grpc_clients(2).samples
+    watched = tuple(
+        replace(
+            samples[0],
+            at=samples[0].at + timedelta(seconds=5 * number),
+            offsets=tuple(
+                replace(entry, broker_offset=10_000 + 50 * number, consumer_offset=125 * (number > 1) + 25 * number)
+                for entry in samples[0].offsets
+            ),
+        )
+        for number in range(20)
+    )
+    capacity = shared_capacity(queue_intervals(watched, 5.0))
+    assert capacity is not None
+    assert not capacity.is_lower_bound
+    assert capacity.messages_per_s == pytest.approx(8 * 25 / 5 / 2)
+
+
+@pytest.mark.parametrize(
+    ("listed", "words"),
+    [
+        (None, "did not list the group's members: see whether it runs"),
+        ((), "list no member of it: add one that its clients are connected to"),
+    ],
+)
+def test_a_proxy_that_lists_nothing_of_a_group_that_consumes_leaves_its_members_unknown(
+    listed: tuple[str, ...] | None, words: str
+) -> None:
+    known = RocketMQGroup(unlisted=ACKNOWLEDGING, proxies=(BrokerMembers("10.0.0.9:8080", listed),))
+    evidence = each(offline(ACKNOWLEDGING), lambda sample: replace(sample, rocketmq=known))
+    reason = reason_of(taken(evidence))
+    assert reason is not None
+    assert reason[0] is HoldCause.MEMBERS_UNKNOWN
+    assert words in reason[1]
+    assert observe_group(evidence.newest, taken(evidence)).members is None
+
+
+def test_members_that_all_proxies_list_explain_what_is_consumed_and_one_silent_proxy_does_not() -> None:
+    whole, silent = BrokerMembers("10.0.0.9:8080", ("a",)), BrokerMembers("10.0.0.8:8080", None)
+    for proxies, is_known in (((whole,), True), ((whole, silent), False)):
+        known = RocketMQGroup(unlisted=ACKNOWLEDGING, proxies=proxies)
+        evidence = each(of_grpc_clients(), lambda sample, known=known: replace(sample, rocketmq=known))  # type: ignore[misc]
+        assert (unlisted_consumers(evidence.newest, ()) is None) is is_known
+        assert ("members-unknown" in codes(evidence)) is not is_known

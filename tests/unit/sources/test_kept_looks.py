@@ -27,8 +27,9 @@ def kept(looks: Sequence[GroupSample]) -> list[GroupSample]:
 
 
 def told(looks: Sequence[GroupSample]) -> object:
-    """Return what the doctor says of the group, the number of looks left out."""
-    return replace(examine(GroupEvidence(tuple(looks))), looks=0)
+    """Return what the doctor says of the group, but for the number of looks and what a capacity from each look says."""
+    diagnosis = examine(GroupEvidence(tuple(looks)))
+    return replace(diagnosis, looks=0, unchecked=tuple(one for one in diagnosis.unchecked if one.code != "broker-loss"))
 
 
 def test_the_last_five_minutes_are_kept_whole_and_of_what_was_before_a_look_a_minute() -> None:

@@ -127,8 +127,8 @@ def test_no_group_at_all_from_some_of_the_brokers_is_out_of_reach(system: str, m
     """A later try may find groups: this is no mistake in the address."""
     monkeypatch.setattr(kafka, "KafkaAdmin", Brokers)
     monkeypatch.setattr(rocketmq, "RocketMQAdmin", Brokers)
-    problems = ("broker 2 does not tell which groups there are: refused",)
+    problems = ("broker 2 does not report which groups there are: refused",)
     monkeypatch.setattr(rocketmq, "list_groups", lambda *_: rocketmq.GroupList((), problems))
     opened = open_kafka("a:1", ()) if system == "kafka" else open_rocketmq("a:1", None, ())
-    with pytest.raises(OutOfReachError, match=r"a:1 tells of no consumer group.*broker 2"), opened:
+    with pytest.raises(OutOfReachError, match=r"a:1 reports no consumer group.*broker 2"), opened:
         pass

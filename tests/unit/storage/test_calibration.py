@@ -6,14 +6,14 @@ from pathlib import Path
 
 import pytest
 
-from planner.calibration import land_record, read_records, read_track
 from planner.documents.data import CALIBRATION
 from planner.documents.plan import PLAN
 from planner.errors import BadInputError, DocumentError
 from planner.rollout.plan import GroupRef
 from planner.rollout.steps import AwaitReady
 from planner.storage.layout import calibration_folder
-from planner.verification.calibration import calibration_record
+from planner.storage.track_records import land_records, read_records, read_track
+from planner.verification.calibration import calibration_records
 from planner.verification.judge import judge
 from planner.verification.observed_change import Between, ObservedChange
 from planner.verification.track import LAST
@@ -29,12 +29,12 @@ def test_records_of_a_group_come_back_in_the_order_of_time_and_each_is_there_onc
         for moved in (9, 3)
     ]
     assert read_records(tmp_path, plan.group) == ()
-    paths = [land_record(tmp_path, plan, verdict) for verdict in (*verdicts, verdicts[0])]
+    paths = [land_records(tmp_path, plan, verdict)[0] for verdict in (*verdicts, verdicts[0])]
     assert paths[0] == paths[2]
     place = "calibration/rocketmq/DefaultCluster/billing"
     digits = PLAN.digest(plan).removeprefix("sha256:")[:12]
     assert str(paths[1].relative_to(tmp_path)) == f"{place}/20261121T131500.000Z-{digits}.json"
-    assert read_records(tmp_path, plan.group) == tuple(calibration_record(plan, one) for one in reversed(verdicts))
+    assert read_records(tmp_path, plan.group) == tuple(calibration_records(plan, one)[0] for one in reversed(verdicts))
     assert read_records(tmp_path, GroupRef("rocketmq", "DefaultCluster", "other")) == ()
 
 
@@ -43,7 +43,7 @@ PLAN_OF = plan_for("app", ["a"], [AwaitReady(1, 60)])
 
 def landed(data: Path, hour: int, moved: int = 0) -> Path:
     seen = ObservedChange(moved_queues=Between.exactly(moved))
-    return land_record(data, PLAN_OF, judge(PLAN_OF.forecast, seen, AT + timedelta(hours=hour)))
+    return land_records(data, PLAN_OF, judge(PLAN_OF.forecast, seen, AT + timedelta(hours=hour)))[0]
 
 
 def test_the_last_ones_until_a_time_are_looked_back_on(tmp_path: Path) -> None:
@@ -60,7 +60,7 @@ def test_the_last_ones_until_a_time_are_looked_back_on(tmp_path: Path) -> None:
 def test_two_plans_judged_in_one_millisecond_are_both_kept(tmp_path: Path) -> None:
     plans = [PLAN_OF, replace(PLAN_OF, policy="other")]
     verdict = judge(PLAN_OF.forecast, ObservedChange(moved_queues=Between.exactly(3)), AT)
-    paths = {land_record(tmp_path, plan, verdict) for plan in (*plans, *plans)}
+    paths = {land_records(tmp_path, plan, verdict)[0] for plan in (*plans, *plans)}
     assert len(paths) == 2
     assert {record.policy for record in read_records(tmp_path, PLAN_OF.group, AT)} == {"billing", "other"}
     assert read_track(tmp_path, PLAN_OF.group, AT).forecasts == 2

@@ -9,20 +9,24 @@ import os
 import resource
 import signal
 import sys
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
+from datetime import timedelta
 from pathlib import Path
 from typing import Any
 
 import pytest
 
-from planner.calibration import land_record
 from planner.documents.data import CALIBRATION, METRIC_HISTORY, SAMPLE, SNAPSHOT, DataKind
 from planner.errors import StorageError
-from planner.fleet import keep_fleet, read_fleet
+from planner.model.samples import GroupSample
 from planner.pipeline import land_metrics, land_samples
-from planner.policy_stages import write_snapshot
-from planner.storage.layout import RunFolder
+from planner.policies.fleet import keep_fleet, read_fleet
+from planner.runs.landed import ReadingsLander
+from planner.runs.policy_stages import write_snapshot
+from planner.storage.layout import RunFolder, is_time_name
+from planner.storage.tidying import tidy_runs
+from planner.storage.track_records import land_records
 from planner.verification.judge import judge
 from planner.verification.observed_change import ObservedChange
 from tests.builders import AT, snapshot
@@ -58,14 +62,23 @@ def policies(data: Path) -> None:
     (data / "policies" / "shop.yaml").write_text(POLICY)
 
 
+def land_readings(data: Path, samples: Sequence[GroupSample]) -> None:
+    lander = ReadingsLander(data)
+    for sample in samples:
+        lander.add(sample)
+        lander.add(replace(sample, group="bank"))
+    lander.finish()
+
+
 WRITERS = {
     "samples": Writer(lambda data: land_samples(data, watch(1)), lambda data: land_samples(data, watch(3))),
+    "readings": Writer(lambda data: land_readings(data, watch(1)), lambda data: land_readings(data, watch(3))),
     "metrics": Writer(
         lambda data: land_metrics(data, replace(past(), problems=())), lambda data: land_metrics(data, past())
     ),
     "calibration": Writer(
-        lambda data: land_record(data, replace(PLAN, policy="other"), judge(PLAN.forecast, ObservedChange(), AT)),
-        lambda data: land_record(data, PLAN, judge(PLAN.forecast, ObservedChange(), AT)),
+        lambda data: land_records(data, replace(PLAN, policy="other"), judge(PLAN.forecast, ObservedChange(), AT)),
+        lambda data: land_records(data, PLAN, judge(PLAN.forecast, ObservedChange(), AT)),
     ),
     "snapshots": Writer(
         lambda data: write_snapshot(RunFolder.of(data, AT), "shop", snapshot(capacity=None)),
@@ -129,6 +142,8 @@ def _arm(data: Path, point: int, fault: Callable[[], object]) -> list[str]:
 
 def _is_change(event: str, arguments: tuple[Any, ...], data: str) -> bool:
     is_below = any(isinstance(one, str | Path) and str(one).startswith(data) for one in arguments)
+    if event in ("os.remove", "os.rmdir"):  # a tree is removed by names below open folders
+        return is_below or arguments[-1] != -1
     return is_below and (event != "open" or arguments[2] & (os.O_WRONLY | os.O_RDWR | os.O_CREAT) != 0)
 
 
@@ -179,6 +194,33 @@ def test_nothing_is_lost_at_any_call_and_the_next_run_is_whole(
     # Each file is opened, flushed, renamed, and its folder flushed.
     assert len(codes) > 4
     assert set(codes[:-1]) <= ({-signal.SIGKILL} if fault is killed else {REFUSED, BORNE})
+
+
+def whole_runs(data: Path) -> dict[str, int]:
+    """Return how many files each run has that anybody would find."""
+    folders = [folder for folder in (data / "runs").iterdir() if is_time_name(folder.name)]
+    return {folder.name: len([path for path in folder.rglob("*") if path.is_file()]) for folder in folders}
+
+
+@pytest.mark.parametrize("fault", [killed, full])
+def test_an_old_run_is_there_as_a_whole_or_not_at_all(fault: Callable[[], object], tmp_path: Path) -> None:
+    codes = list[int]()
+    for point in range(1, 1_000):
+        data = tmp_path / str(point)
+        for days in (0, 40, 50):
+            run = RunFolder.of(data, AT - timedelta(days=days))
+            for policy in ("shop", "bank"):
+                write_snapshot(run, policy, snapshot())
+            os.utime(run.path, (run_s := (AT - timedelta(days=days)).timestamp(), run_s))
+        codes.append(disturbed(lambda data: tidy_runs(data, AT - timedelta(days=30)), data, point, fault))
+        assert set(whole_runs(data).values()) == {2}, point
+        tidy_runs(data, AT - timedelta(days=30))
+        assert [folder.name for folder in (data / "runs").iterdir()] == [RunFolder.of(data, AT).path.name]
+        if codes[-1] == 0:
+            break
+    # Each of two runs is renamed, then two files and two folders go.
+    assert len(codes) == 11
+    assert set(codes[:-1]) == {-signal.SIGKILL if fault is killed else REFUSED}
 
 
 @pytest.mark.parametrize("ends", [True, False], ids=["killed", "refused"])

@@ -8,8 +8,8 @@ import pytest
 from planner.documents.data import SAMPLE
 from planner.errors import BadInputError
 from planner.pipeline import land_samples
-from planner.storage.landing import landed_samples
-from planner.storage.layout import MOST_BYTES, file_name, group_folder, metrics_mark, name_of_file, samples_folder
+from planner.storage.landing import sample_files
+from planner.storage.layout import MOST_BYTES, file_name, group_folder, metrics_mark, name_of_file
 from tests.sample_builders import steady, watch
 
 NAMES = [
@@ -57,7 +57,7 @@ def test_samples_of_a_group_that_is_named_like_the_folder_above_are_found_as_its
     """Red where the group .. writes into the folder of clusters, and its samples are another group's, or nobody's."""
     first, second, *_ = watch(3, steady(60, 55))
     land_samples(tmp_path, [replace(first, group=".."), replace(second, group=".", cluster="..")])
-    found = {sample.key: SAMPLE.read(sample.path) for sample in landed_samples(samples_folder(tmp_path))}
+    found = {sample.key: SAMPLE.read(sample.path) for sample in sample_files(tmp_path)}
     assert found == {
         ("rocketmq", first.cluster, ".."): replace(first, group=".."),
         ("rocketmq", "..", "."): replace(second, group=".", cluster=".."),
@@ -69,6 +69,6 @@ def test_a_second_sample_of_the_same_time_replaces_none_and_keeps_no_other_out(t
     other = replace(second, problems=("another look",))
     with pytest.raises(BadInputError, match=r"found 1 samples that differ from one of the same group and time, .*json"):
         land_samples(tmp_path, [first, second, other, third])
-    found = [SAMPLE.read(sample.path) for sample in landed_samples(samples_folder(tmp_path))]
+    found = [SAMPLE.read(sample.path) for sample in sample_files(tmp_path)]
     assert found == [first, second, third]
     assert len(land_samples(tmp_path, [first, second, third])) == 3

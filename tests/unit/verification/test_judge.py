@@ -6,7 +6,7 @@ import pytest
 from planner.rollout.plan import Cost, Forecast, GroupRef, OwnedQueues, Preconditions, RolloutPlan, SnapshotRef
 from planner.rollout.steps import AwaitReady, MovedQueues
 from planner.simulation.outcome import Messages, Seconds
-from planner.verification.calibration import calibration_record
+from planner.verification.calibration import calibration_records
 from planner.verification.judge import judge
 from planner.verification.observed_change import Between, ObservedChange
 from planner.verification.verdict import Figure, Fit, Verdict
@@ -119,7 +119,7 @@ def test_a_record_keeps_how_far_off_each_figure_was_and_how_wide_its_forecast() 
     seen = ObservedChange(
         moved_queues=Between.exactly(9), pause_seconds=Between(0.4, 0.5), settle_seconds=Between(1.0, 1.5)
     )
-    record = calibration_record(plan, judge(forecast(), seen, AT))
+    (record,) = calibration_records(plan, judge(forecast(), seen, AT))
     distances = {miss.name: miss.distance for miss in record.misses if miss.distance is not None}
     widths = {miss.name: miss.width for miss in record.misses if miss.width is not None}
     assert distances == pytest.approx({"moved queues": 2.0, "longest pause": 0.0, "settled after": -0.4})

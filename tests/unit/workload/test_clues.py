@@ -30,3 +30,9 @@ def test_kafka_shows_its_connection_client_id_and_instance_id() -> None:
     member = KafkaMember("app-1-uuid", "app-1", "/10.0.0.1", "app-1-static")
     assert clues_of(member) == MemberClues("app-1-uuid", ("10.0.0.1",), ("app-1", "app-1-static"))
     assert clues_of(KafkaMember("m", "", "10.0.0.1")) == MemberClues("m", ("10.0.0.1",), ())
+
+
+def test_a_grpc_client_names_its_host_which_is_its_pod() -> None:
+    """Red where its members are joined to no pod behind a proxy: then no plan says which pods stop."""
+    member = Member("app-65b8-528hb@8108@0@u879ljw2w", "10.0.9.9:40124", "JAVA", 513, protocol="grpc")
+    assert clues_of(member) == MemberClues(member.client_id, ("10.0.9.9",), ("app-65b8-528hb",))

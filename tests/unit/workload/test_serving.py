@@ -43,11 +43,15 @@ def test_two_deployments_are_named_with_their_shares_most_first() -> None:
     assert check_named(OTHER, found) is None
 
 
-def test_a_stateful_set_is_no_deployment() -> None:
+def test_a_stateful_set_serves_and_a_job_does_not() -> None:
     found = serving([pod("set-0", "10.0.0.1", workload=SET)], [member("m", "10.0.0.1")])
+    assert (found.deployment, found.problems) == (SET, ())
+    job = Workload("Job", "shop", "once")
+    found = serving([pod("once-x", "10.0.0.1", workload=job)], [member("m", "10.0.0.1")])
     assert found.deployment is None
     assert found.problems == (
-        "1 members run in pods of StatefulSet shop/set, which is no Deployment: the planner scales Deployments",
+        "1 members run in pods of Job shop/once: where its kind has a sub-resource scale, a policy may name it by "
+        "apiVersion, kind and name in scaleTargetRef",
     )
 
 

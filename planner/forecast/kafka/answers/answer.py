@@ -1,24 +1,41 @@
 """The answer to one Kafka request: the simulation's arrays under the contract's names."""
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
+from dataclasses import replace
 from typing import Any
 
 from planner.allocation.ordering import java_sorted
+from planner.forecast.common.tails import describe_tails
 from planner.forecast.kafka.answers.causes import find_causes
+from planner.forecast.kafka.answers.subscription import find_subscription
 from planner.forecast.kafka.answers.timeline import find_timeline
 from planner.forecast.kafka.answers.warnings import warnings
 from planner.forecast.kafka.membership.scenario import NOBODY, Scenario, build_scenario
-from planner.forecast.kafka.request.changes import RollingUpdate, Upgrade
-from planner.forecast.kafka.request.reader import read_request
+from planner.forecast.kafka.request.changes import RollingUpdate, SubscriptionChange, Upgrade
+from planner.forecast.kafka.request.refusals import check_size
+from planner.forecast.kafka.request.request import ForecastRequest
 from planner.forecast.kafka.simulate import Simulation, simulate
 from planner.forecast.kafka.timing import DEFAULT, Calibration
-from planner.forecast.trials import Trials
+from planner.forecast.trials import Totals, Trials
+
+_STAGGERED = RollingUpdate | Upgrade | SubscriptionChange
+"""Changes in which a partition passes through several hands."""
 
 
-def forecast_kafka(document: Mapping[str, Any], calibration: Calibration = DEFAULT) -> Trials:
-    """Return the trials of one request document; raise ``BadInputError`` naming field, found and expected."""
-    scenario = build_scenario(read_request(document))
-    return _trials(scenario, simulate(scenario, calibration))
+def forecast_kafka(request: ForecastRequest, calibration: Calibration = DEFAULT) -> Trials:
+    """Return the trials of one request; raise ``BadInputError`` where they would not fit into memory."""
+    check_size(request)
+    scenario = build_scenario(request)
+    simulation = simulate(scenario, calibration)
+    trials = _trials(scenario, simulation)
+    totals = trials.totals()
+    figures = {"pause_s": totals.pause_s, "stall_s": totals.stall_s, "settle_s": totals.settle_s}
+    return replace(trials, extra={**describe_tails(figures, {}), **find_subscription(scenario, simulation)})
+
+
+def total_kafka(request: ForecastRequest) -> Totals:
+    """Return the totals of the trials of ``forecast_kafka``, of whose work causes and timeline are a small share."""
+    return forecast_kafka(request).totals()
 
 
 def _trials(scenario: Scenario, simulation: Simulation) -> Trials:
@@ -44,7 +61,7 @@ def _trials(scenario: Scenario, simulation: Simulation) -> Trials:
         burst=simulation.observed.burst,
         settle_s=simulation.observed.settle_s,
         drained_s=simulation.observed.drained_s,
-        unread_s=simulation.observed.unread_s if isinstance(scenario.request.change, RollingUpdate | Upgrade) else None,
+        unread_s=simulation.observed.unread_s if isinstance(scenario.request.change, _STAGGERED) else None,
         warnings=warnings(scenario, simulation),
         causes=find_causes(scenario, simulation),
         timeline=find_timeline(scenario, simulation),

@@ -5,6 +5,7 @@ from collections.abc import Iterator, Sequence
 import numpy as np
 
 from planner.forecast.common.changes import GRACEFUL
+from planner.forecast.common.readings import about_steps
 from planner.forecast.kafka.handover.offsets import skips_new
 from planner.forecast.kafka.membership.broker_outages import UNKNOWN_BROKERS
 from planner.forecast.kafka.membership.scenario import NOBODY, Scenario
@@ -17,9 +18,11 @@ from planner.forecast.kafka.request.changes import (
     Restart,
     RollingUpdate,
     StrategyChange,
+    SubscriptionChange,
+    TopicCreated,
 )
 from planner.forecast.kafka.request.request import COOPERATIVE
-from planner.forecast.kafka.request.settings import CONSUMER
+from planner.forecast.kafka.request.settings import CONSUMER, RESET
 from planner.forecast.kafka.simulate import Simulation
 
 _NAMED = 3
@@ -35,6 +38,7 @@ def warnings(scenario: Scenario, simulation: Simulation) -> tuple[str, ...]:
         *_about_rolling(scenario, simulation),
         *_about_groups(scenario),
         *_about_brokers(scenario),
+        *_about_subscriptions(scenario),
         *_about_partitions(scenario, simulation),
         *_about_load(scenario, simulation),
     )
@@ -141,13 +145,33 @@ def _about_groups(scenario: Scenario) -> Iterator[str]:
         yield f"both groups consume everything for {change.stop_s - change.start_s:g} s"
 
 
+def _about_subscriptions(scenario: Scenario) -> Iterator[str]:
+    change = scenario.request.change
+    if not isinstance(change, SubscriptionChange | TopicCreated):
+        return
+    new = {change.topic} if isinstance(change, TopicCreated) else scenario.added
+    for topic in sorted(new):
+        if scenario.request.settings.text(RESET) != "earliest":
+            yield (
+                f"records that reach {topic} before its owners look for a position are skipped, as auto.offset.reset "
+                f"is not earliest, unless the group has committed offsets of {topic}"
+            )
+    if isinstance(change, SubscriptionChange):
+        yield from about_steps(len(change.members), len(scenario.partitions))
+    if isinstance(change, SubscriptionChange) and len(change.members) < len(scenario.request.members):
+        yield (
+            f"{len(change.members)} of {len(scenario.request.members)} members come back with other topics: the others "
+            "keep theirs, and only members that subscribe to a topic share its partitions"
+        )
+
+
 def _about_brokers(scenario: Scenario) -> Iterator[str]:
     change = scenario.request.change
     if not isinstance(change, BrokerDown | BrokerUp):
         return
     if not scenario.request.brokers:
         yield (
-            f"which partitions {change.broker} leads is not told (partitions: leader): sampled as if it were one of "
+            f"which partitions {change.broker} leads is not given (partitions: leader): sampled as if it were one of "
             f"{UNKNOWN_BROKERS[0]} to {UNKNOWN_BROKERS[1]} brokers that lead alike"
         )
     if isinstance(change, BrokerDown):
@@ -163,7 +187,7 @@ def _about_partitions(scenario: Scenario, simulation: Simulation) -> Iterator[st
     before, shown = simulation.owners.before, simulation.shown
     lost = [_text(scenario.partitions[pick]) for pick in np.flatnonzero((shown == NOBODY) & (before != NOBODY))]
     if lost and scenario.final:
-        yield f"nobody consumes {_named(lost)} afterwards: no pause can be told"
+        yield f"nobody consumes {_named(lost)} afterwards: no pause can be given"
     stranded = int(scenario.lags[shown == NOBODY].sum())
     if lost and stranded:
         yield f"{stranded} records wait in partitions that nobody consumes"

@@ -14,6 +14,7 @@ from planner.forecast.kafka.handover.sync_group import Syncs, find_missed_syncs,
 from planner.forecast.kafka.handover.tenures import MembershipTimeline, RoundTimes, TenureLog
 from planner.forecast.kafka.membership.process_times import ALWAYS, NEVER
 from planner.forecast.kafka.membership.scenario import AFTER, NOBODY, Booleans, Floats, Indexes, Scenario
+from planner.forecast.kafka.request.changes import TopicCreated
 
 _ROUNDS_A_PROCESS = 8
 
@@ -139,11 +140,18 @@ def _begin(context: RebalanceContext) -> tuple[_Group, TenureLog]:
 
 
 def _learn_partitions(context: RebalanceContext, group: _Group) -> None:
-    """Let the leader, one of the members, find out by its next check of the metadata (3.2: only it watches counts)."""
+    """Let the leader, one of the members, find out by its next check of the metadata (3.2: only it watches counts).
+
+    A topic that a pattern matches each member finds by its own check (``ConsumerCoordinator#rejoinNeededOrPending``);
+    all others check anew as they rejoin, so that the first one's round is the only one.
+    """
     settings, is_java = context.scenario.request.settings, context.scenario.request.is_java
     age = settings.seconds("metadata.max.age.ms" if is_java else "topic.metadata.refresh.interval.ms")
     trials, initial = len(group.state), np.array(context.scenario.initial, dtype=np.intp)
-    if len(initial):
+    if isinstance(context.scenario.request.change, TopicCreated):
+        finds = context.random.uniform(0, age, (trials, len(initial)))
+        group.wants[np.arange(trials), initial[finds.argmin(axis=1)]] = finds.min(axis=1)
+    elif len(initial):
         leader = initial[context.random.integers(0, len(initial), trials)]
         group.wants[np.arange(trials), leader] = context.random.uniform(0, age, trials)
     group.side[:] = AFTER

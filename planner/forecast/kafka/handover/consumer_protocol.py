@@ -21,11 +21,14 @@ from planner.forecast.kafka.handover.rebalance_context import RebalanceContext
 from planner.forecast.kafka.handover.tenures import MembershipTimeline, TenureLog
 from planner.forecast.kafka.membership.process_times import NEVER, ProcessTimes
 from planner.forecast.kafka.membership.scenario import AFTER, NOBODY, Booleans, Floats, Indexes, Scenario
+from planner.forecast.kafka.request.changes import TopicCreated
 
 BATCHED_SINCE = Version(4, 3)
 """``group.consumer.assignment.interval.ms``: targets are computed at most so often."""
 
 _MOST_BEATS = 300
+RESOLVED_S = 0.1
+"""How long a broker takes, at most, to resolve a pattern."""
 
 
 @dataclass(slots=True)
@@ -182,12 +185,16 @@ def _fill_slots(context: RebalanceContext, group: _Group, log: TenureLog, at: Fl
 
 
 def _growth(scenario: Scenario, times: ProcessTimes, trials: int) -> Floats:
-    """Return when the coordinator sees new partitions: at the next heartbeat of any member (3.4 step 6)."""
+    """Return when the coordinator sees new partitions: at the next heartbeat of any member (3.4 step 6).
+
+    It evaluates patterns beside its event loop (``GroupMetadataManager#maybeUpdateRegularExpressions``, 4.3), so that
+    the heartbeat that asks for it is answered before.
+    """
     initial = list(scenario.initial)
     if not scenario.expands or not initial:
         return np.full(trials, NEVER)
     noticed_at: Floats = (times.beat + times.interval)[:, initial].min(axis=1)
-    return noticed_at
+    return noticed_at + RESOLVED_S if isinstance(scenario.request.change, TopicCreated) else noticed_at
 
 
 def _next_target_at(scenario: Scenario, group: _Group, times: ProcessTimes) -> Floats:

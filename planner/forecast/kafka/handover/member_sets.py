@@ -79,7 +79,8 @@ class MemberSets:
     def __init__(self, scenario: Scenario, names: Names) -> None:
         self._scenario, self._names, self._renamed = scenario, names, scenario.renamed.tolist()
         self._index = {partition: index for index, partition in enumerate(scenario.partitions)}
-        self._are_alike = len({member.topics for member in scenario.members}) == 1 and not scenario.request.racks
+        subscribed = {scenario.topics_of(process) for process in range(len(scenario.processes))}
+        self._are_alike = len(subscribed) == 1 and not scenario.request.racks
         self._casts: dict[tuple[int, int], tuple[_Cast, tuple[str, ...]]] = {}
         self._indexes: dict[tuple[tuple[str, ...], int], tuple[Indexes, Booleans]] = {}
         self._known: dict[tuple[tuple[int, ...], int, int], MemberSet] = {}
@@ -142,7 +143,7 @@ class MemberSets:
         name = (self._names.renamed if renames else self._names.placements)[placement][number]
         is_first = process < len(scenario.members) and number == process
         own = name if is_first or renames else f"{name}\x00{process:04}"
-        return Member(own, member.instance_id, member.rack, member.topics, (), NO_GENERATION)
+        return Member(own, scenario.topics_of(process), member.instance_id, member.rack)
 
     def _racks(self, side: int) -> dict[str, tuple[frozenset[str], ...]]:
         counts = self._scenario.counts[side]

@@ -98,9 +98,12 @@ def find_deliveries(
 
 
 def skips_new(scenario: Scenario) -> Booleans:
-    """Return which partitions are read from their end, as nobody committed there: new ones, by default."""
-    before = scenario.counts[BEFORE]
-    is_new = np.array([number >= before[topic] for topic, number in scenario.partitions])
+    """Return which partitions are read from their end, as nobody committed there: new ones, by default.
+
+    Of a topic that nobody in the group has subscribed to, offsets are taken to be missing, too.
+    """
+    before, added = scenario.counts[BEFORE], scenario.added
+    is_new = np.array([number >= before[topic] or topic in added for topic, number in scenario.partitions])
     return is_new & (scenario.request.settings.text(RESET) != "earliest")
 
 

@@ -20,6 +20,8 @@ from planner.forecast.kafka.request.changes import (
     Restart,
     RollingUpdate,
     StrategyChange,
+    SubscriptionChange,
+    TopicCreated,
     Upgrade,
     newcomers,
 )
@@ -44,7 +46,8 @@ class Process:
     starts. ``suspended_s`` to ``resumed_s`` it does nothing, but keeps its place in the group while its session lasts:
     frozen, cut off, or restarted under its instance id. ``replaces``: the process in whose stead it joins where that
     one's session expired. ``succeeds``: it is in the other group, which takes over from this one. ``rested_s``: when it
-    is restarted in its place for the first of two times, without anybody's notice.
+    is restarted in its place for the first of two times, without anybody's notice. ``topics``: what it subscribes to,
+    ``None`` where that is what its member subscribes to.
     """
 
     member: int
@@ -58,6 +61,7 @@ class Process:
     replaces: int | None = None
     succeeds: bool = False
     rested_s: float | None = None
+    topics: frozenset[str] | None = None
 
     @property
     def is_server_side(self) -> bool:
@@ -164,17 +168,33 @@ class Scenario:
         """True when a topic gets more partitions."""
         return self.counts[BEFORE] != self.counts[AFTER]
 
+    def topics_of(self, process: int) -> frozenset[str]:
+        """Return what a process subscribes to."""
+        own = self.processes[process].topics
+        return self.members[self.processes[process].member].topics if own is None else own
+
+    @property
+    def added(self) -> frozenset[str]:
+        """Return the topics that the change's members subscribe to and that nobody did before."""
+        change = self.request.change
+        if not isinstance(change, SubscriptionChange):
+            return frozenset()
+        return change.topics.difference(*(member.topics for member in self.request.members))
+
 
 def build_scenario(request: ForecastRequest) -> Scenario:
     """Return the scenario of one request."""
     change = request.change
     before = {topic: len(partitions_of_topic) for topic, partitions_of_topic in request.partitions.items()}
     after = {**before, change.topic: change.partitions} if isinstance(change, PartitionCount) else before
+    if isinstance(change, TopicCreated):
+        before = {**after, change.topic: 0}
     partitions = tuple((topic, number) for topic in java_sorted(after) for number in range(after[topic]))
     rates, lags, leaders = _loads(request, partitions, before, after)
+    matched = {change.topic} if isinstance(change, TopicCreated) else set()
     return Scenario(
         request,
-        (*request.members, *newcomers(change)),
+        (*(replace(member, topics=member.topics | matched) for member in request.members), *newcomers(change)),
         tuple(_processes(request)),
         partitions,
         rates,
@@ -195,7 +215,8 @@ def _loads(
     for topic, number in partitions:
         present = request.partitions[topic]
         if number < len(present):
-            rates.append(present[number].rate * before[topic] / after[topic])
+            rate = present[number].rate
+            rates.append(rate * before[topic] / after[topic] if before[topic] else rate)
             lags.append(_backlog(request, present[number]))
             leaders.append(present[number].leader)
         else:
@@ -231,6 +252,8 @@ def _processes(request: ForecastRequest) -> list[Process]:
         case BlueGreen():
             old = [replace(process, ends_s=change.stop_s, how=GRACEFUL) for process in processes]
             return [*old, *(Process(member, own, starts_s=change.start_s, succeeds=True) for member in begun)]
+        case SubscriptionChange():
+            _resubscribe(processes, request, change)
         case Leave() | Restart() | Freeze() | CutOff() | Upgrade() | StrategyChange():
             _change_members(processes, request, change)
     return processes
@@ -270,6 +293,15 @@ def _change_members(processes: list[Process], request: ForecastRequest, change: 
                 _sleep(processes, old, 0.0, change.for_s, FREEZE)
             case CutOff():
                 _sleep(processes, old, 0.0, change.for_s, CUT)
+
+
+def _resubscribe(processes: list[Process], request: ForecastRequest, change: SubscriptionChange) -> None:
+    """Let members, none of them static, come again in turn with other topics."""
+    index_of = {member.id: index for index, member in enumerate(request.members)}
+    for order_index, name in enumerate(change.members):
+        at_s = order_index * change.interval_s
+        _restart(processes, index_of[name], at_s, at_s, GRACEFUL, None)
+        processes[-1] = replace(processes[-1], topics=change.topics)
 
 
 def _restart(processes: list[Process], old: int, at_s: float, back_s: float, how: str, instance_id: str | None) -> None:

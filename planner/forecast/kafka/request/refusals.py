@@ -2,8 +2,21 @@
 
 from planner.allocation import fields
 from planner.errors import BadInputError
-from planner.forecast.common.request_fields import Version
-from planner.forecast.kafka.request.changes import Join, RollingUpdate, StrategyChange, newcomers
+from planner.forecast.common.changes import check_seconds, refuse_none
+from planner.forecast.common.request_fields import MOST_RATE, MOST_SECONDS, Version, number
+from planner.forecast.kafka.request.changes import (
+    IDS,
+    BlueGreen,
+    Join,
+    OfMembers,
+    PartitionCount,
+    RollingUpdate,
+    StrategyChange,
+    SubscriptionChange,
+    TopicCreated,
+    newcomers,
+    refuse_present,
+)
 from planner.forecast.kafka.request.request import COOPERATIVE, OF_PROTOCOL, ForecastRequest
 from planner.forecast.kafka.request.settings import (
     BIDIRECTIONAL,
@@ -15,6 +28,11 @@ from planner.forecast.kafka.request.settings import (
     UPGRADE,
 )
 
+MOST_PARTITIONS = 20_000
+MOST_MEMBERS = 2_000
+MOST_LAG = 1e15
+MOST_RAISED = 10_000
+"""How many partitions a topic may have after a change."""
 MOST_CELLS = 20_000_000
 _NO_UPGRADE = "the broker knows no such group for its new members (GROUP_ID_NOT_FOUND), who give up"
 _NO_DOWNGRADE = {
@@ -36,7 +54,7 @@ def refuse_what_has_no_model(request: ForecastRequest) -> None:
     """Raise ``BadInputError`` for members and rolls that the simulation does not cover."""
     if not request.members and not isinstance(request.change, Join):
         raise BadInputError("members: found none, expected at least one member, or a change of kind join")
-    change, to = request.change, request.assignor_after
+    change = request.change
     if request.converts:
         _check_conversion(request)
         return
@@ -44,6 +62,18 @@ def refuse_what_has_no_model(request: ForecastRequest) -> None:
         _check_reversion(request)
         return
     _refuse_subset(request)
+    match change:
+        case SubscriptionChange():
+            _check_subscription(request, change)
+        case TopicCreated():
+            _check_created(request, change)
+        case StrategyChange() | RollingUpdate():
+            _check_roll(request, change)
+
+
+def _check_roll(request: ForecastRequest, change: StrategyChange | RollingUpdate) -> None:
+    """Refuse another assignor between which members of a classic group cannot roll."""
+    to = request.assignor_after
     if isinstance(change, RollingUpdate) and change.beside is not None:
         to = change.beside
         if request.protocol == CONSUMER or to not in OF_PROTOCOL[CLASSIC] or to == request.strategy:
@@ -51,7 +81,7 @@ def refuse_what_has_no_model(request: ForecastRequest) -> None:
                 f"change.beside: found {to} for protocol {request.protocol} and {request.strategy}, expected another "
                 f"assignor of clients in a classic group"
             )
-    if not isinstance(change, StrategyChange | RollingUpdate) or request.is_java or to == request.strategy:
+    if request.is_java or to == request.strategy:
         return
     if COOPERATIVE in {to, request.strategy}:
         raise BadInputError(
@@ -99,6 +129,49 @@ def _refuse_subset(request: ForecastRequest) -> None:
         )
 
 
+def _check_subscription(request: ForecastRequest, change: SubscriptionChange) -> None:
+    """Refuse topics that are none or that all subscribe to already, and static members, whose change nobody notices."""
+    if not change.topics:
+        raise BadInputError("change.to: found no topic, expected at least one that the members subscribe to")
+    named = [member for member in request.members if member.id in change.members]
+    if all(member.topics == change.topics for member in named):
+        raise BadInputError(
+            f"change.to: found {', '.join(sorted(change.topics))}, which all members of change.clients subscribe to "
+            "already, expected other topics"
+        )
+    static = next((member for member in named if member.instance_id is not None), None)
+    if static is not None:
+        why = (
+            "the group keeps the assignment of a static member that comes back, whatever it subscribes to then, until "
+            "another rebalance, and how long that takes has no forecast"
+            if request.protocol == CLASSIC
+            else "nobody has watched static members of the consumer protocol come back with other topics"
+        )
+        raise BadInputError(
+            f"change.clients: found {fields.shown(static.id)} with an instance_id, expected members without: {why}; "
+            "stop all members until the group is empty, then start them with the new topics"
+        )
+
+
+def _check_created(request: ForecastRequest, change: TopicCreated) -> None:
+    """Refuse a topic that is there for somebody already, and a pattern that the group's protocol does not know."""
+    if any(change.topic in member.topics for member in request.members):
+        raise BadInputError(
+            f"change.matches: found {change.topic}, which a member subscribes to already, expected a topic that is new"
+        )
+    if change.by_broker and request.protocol != CONSUMER:
+        raise BadInputError(
+            f"change.evaluated_by: found broker with protocol {request.protocol}, expected protocol consumer: only its "
+            "brokers evaluate patterns"
+        )
+    if not change.by_broker and request.protocol == CONSUMER:
+        raise BadInputError(
+            "change.evaluated_by: found client with protocol consumer, expected broker: each client finds the topic by "
+            "a check of its own (metadata.max.age.ms), and the broker gives it to those alone that have, which has no "
+            "forecast; nobody reads the topic until the first one has"
+        )
+
+
 def _check_reversion(request: ForecastRequest) -> None:
     """Refuse a roll to the classic protocol that the broker forbids, or that nobody has watched."""
     _check_policy(request)
@@ -114,6 +187,52 @@ def _check_policy(request: ForecastRequest) -> None:
             f"settings.{MIGRATION_POLICY}: found {policy} with change.to {request.assignor_after}, expected "
             f"{BIDIRECTIONAL} or {allows}: {_NO_UPGRADE if request.converts else _NO_DOWNGRADE[policy]}"
         )
+
+
+def known_assignor(name: str, field: str) -> str:
+    """Return the name, checked to be an assignor's of one of the protocols."""
+    known = [assignor for of_protocol in OF_PROTOCOL.values() for assignor in of_protocol]
+    if name not in known:
+        raise fields.refusal(field, name, f"one of {', '.join(known)}")
+    return name
+
+
+def check_figures(request: ForecastRequest) -> None:
+    """Refuse more partitions and members than one request may have, and figures out of their bounds."""
+    count = sum(map(len, request.partitions.values()))
+    if count > MOST_PARTITIONS:
+        raise BadInputError(f"partitions: found more than {MOST_PARTITIONS}, the most in one request")
+    if not count:
+        raise BadInputError("partitions: found none, expected at least one partition of a topic")
+    if len(request.members) > MOST_MEMBERS:
+        raise BadInputError(f"members: found {len(request.members)}, expected at most {MOST_MEMBERS} in one request")
+    for topic, partitions in request.partitions.items():
+        for index, partition in enumerate(partitions):
+            number(partition.rate, f"partitions[{topic!r}][{index}].rate", 0, MOST_RATE)
+            number(partition.lag, f"partitions[{topic!r}][{index}].lag", 0, MOST_LAG)
+    number(request.service_time_s, "service_time_s", 0, MOST_SECONDS)
+
+
+def check_change(request: ForecastRequest) -> None:
+    """Refuse a change of no member, of newcomers that are in the group, of unknown assignors and odd figures."""
+    change = request.change
+    if isinstance(change, OfMembers):
+        refuse_none(change.members, "member", "changes")
+    if isinstance(change, Join):
+        refuse_none(change.members, "member", "joins")
+    if isinstance(change, StrategyChange | RollingUpdate) and change.to is not None:
+        known_assignor(change.to, "change.to")
+    if isinstance(change, PartitionCount):
+        fields.whole_number(change.partitions, "change.partitions", 0, MOST_RAISED)
+        refuse_fewer(change.partitions, len(request.partitions[change.topic]), "change.partitions")
+    refuse_present(newcomers(change), request.members, IDS[:1] if isinstance(change, BlueGreen) else IDS)
+    check_seconds(change.rolling if isinstance(change, RollingUpdate) else change)
+
+
+def refuse_fewer(count: int, present: int, field: str) -> None:
+    """Refuse to take partitions of a topic away."""
+    if count < present:
+        raise BadInputError(f"{field}: found {count}, expected at least {present}: Kafka cannot take partitions away")
 
 
 def check_size(request: ForecastRequest) -> None:

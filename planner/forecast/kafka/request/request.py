@@ -2,9 +2,10 @@
 
 from collections.abc import Mapping
 from dataclasses import dataclass
+from typing import ClassVar
 
 from planner.allocation.ordering import java_sorted
-from planner.forecast.common.request_fields import Version
+from planner.forecast.common.request_fields import DEFAULT_TRIALS, Version
 from planner.forecast.kafka.request.changes import Change, Member, RollingUpdate, StrategyChange
 from planner.forecast.kafka.request.settings import CLASSIC, CONSUMER, Settings
 
@@ -25,6 +26,8 @@ class Partition:
 class ForecastRequest:
     """One checked request; ``since_rebalance_s`` is ``None`` where nobody knows when the group rebalanced last."""
 
+    system: ClassVar[str] = "kafka"
+
     client: Version
     is_java: bool
     broker: Version
@@ -38,8 +41,8 @@ class ForecastRequest:
     commits_on_revoke: bool
     since_rebalance_s: float | None
     change: Change
-    trials: int
-    seed: int
+    trials: int = DEFAULT_TRIALS
+    seed: int = 1
     warnings: tuple[str, ...] = ()
 
     @property

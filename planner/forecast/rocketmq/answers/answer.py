@@ -1,21 +1,24 @@
 """The answer to one RocketMQ request: the simulation's arrays under the contract's names."""
 
-from collections.abc import Mapping
 from dataclasses import replace
 from typing import Any
 
+import numpy as np
+
 from planner.allocation.group import allocate_group
 from planner.allocation.ordering import java_sorted
+from planner.forecast.common.tails import describe_tails
 from planner.forecast.rocketmq.answers.broadcasting import broadcasting_trials
 from planner.forecast.rocketmq.answers.causes import find_causes
 from planner.forecast.rocketmq.answers.split_brain import find_split_brain
+from planner.forecast.rocketmq.answers.subscription import find_subscription
 from planner.forecast.rocketmq.answers.timeline import find_timeline
 from planner.forecast.rocketmq.answers.warnings import warnings
 from planner.forecast.rocketmq.handover.tenures import NOBODY
 from planner.forecast.rocketmq.membership.processes import AFTER, BEFORE
 from planner.forecast.rocketmq.membership.scenario import Scenario, build_scenario
-from planner.forecast.rocketmq.request.changes import RollingUpdate, Upgrade
-from planner.forecast.rocketmq.request.reader import read_request
+from planner.forecast.rocketmq.request.changes import RollingUpdate, SubscriptionChange, Upgrade
+from planner.forecast.rocketmq.request.refusals import check_size
 from planner.forecast.rocketmq.request.request import ForecastRequest
 from planner.forecast.rocketmq.request.settings import Consumer
 from planner.forecast.rocketmq.simulate import Simulation, simulate
@@ -24,11 +27,13 @@ from planner.forecast.trials import Totals, Trials, interval, messages
 
 _BY_COMMITS = frozenset({"duplicates", "burst_messages", "drained_s"})
 _BY_PULLS = frozenset({"pause_s", "stall_s", "settle_s"})
+_STAGGERED = RollingUpdate | Upgrade | SubscriptionChange
+"""Changes in which a queue passes through several hands."""
 
 
-def forecast_rocketmq(document: Mapping[str, Any], calibration: Calibration = DEFAULT) -> Trials:
-    """Return the trials of one request document; raise ``BadInputError`` naming field, found and expected."""
-    request = read_request(document)
+def forecast_rocketmq(request: ForecastRequest, calibration: Calibration = DEFAULT) -> Trials:
+    """Return the trials of one request; raise ``BadInputError`` where they would not fit into memory."""
+    check_size(request)
     if request.broadcasts:
         return replace(broadcasting_trials(request, calibration), unknown=_unknown_figures(request))
     scenario = build_scenario(request)
@@ -36,9 +41,9 @@ def forecast_rocketmq(document: Mapping[str, Any], calibration: Calibration = DE
     return _with_details(_trials(scenario, simulation), scenario, simulation)
 
 
-def total_rocketmq(document: Mapping[str, Any], calibration: Calibration = DEFAULT) -> Totals:
+def total_rocketmq(request: ForecastRequest, calibration: Calibration = DEFAULT) -> Totals:
     """Return the totals of the same trials as ``forecast_rocketmq``, without what only a whole answer contains."""
-    request = read_request(document)
+    check_size(request)
     if request.broadcasts:
         return replace(broadcasting_trials(request, calibration), unknown=_unknown_figures(request)).totals()
     scenario = build_scenario(request)
@@ -54,8 +59,22 @@ def _with_details(trials: Trials, scenario: Scenario, simulation: Simulation) ->
         warnings=warnings(scenario, simulation),
         causes=tuple(cause for cause in find_causes(scenario, simulation) if cause.effect not in trials.unknown),
         timeline=find_timeline(scenario, simulation),
-        extra={**find_split_brain(scenario, simulation), **_redelivery(simulation)},
+        extra={
+            **find_split_brain(scenario, simulation),
+            **find_subscription(scenario, simulation),
+            **_redelivery(simulation),
+            **_tails(trials.totals(), simulation),
+        },
     )
+
+
+def _tails(totals: Totals, simulation: Simulation) -> dict[str, Any]:
+    """Return which figures have a long tail, with the delay of first deliveries that makes it."""
+    parts = {
+        name: np.where(simulation.deliveries.delivers, delays, 0.0).max(axis=(1, 2), initial=0.0)
+        for name, delays in simulation.starts.delays.items()
+    }
+    return describe_tails({"pause_s": totals.pause_s, "stall_s": totals.stall_s, "settle_s": totals.settle_s}, parts)
 
 
 def _redelivery(simulation: Simulation) -> dict[str, Any]:
@@ -92,7 +111,7 @@ def _trials(scenario: Scenario, simulation: Simulation) -> Trials:
         burst=simulation.observed.burst,
         settle_s=simulation.observed.settle_s,
         drained_s=simulation.observed.drained_s,
-        unread_s=simulation.observed.unread_s if isinstance(scenario.request.change, RollingUpdate | Upgrade) else None,
+        unread_s=simulation.observed.unread_s if isinstance(scenario.request.change, _STAGGERED) else None,
         unknown=_unknown_figures(scenario.request)
         if simulation.redelivery is None or simulation.redelivery.is_known
         else _BY_PULLS | _BY_COMMITS,
@@ -113,12 +132,17 @@ def _assignments(scenario: Scenario, simulation: Simulation, side: int) -> dict[
     listed = [ids[scenario.processes[member].client] for member in members]
     label = {ids[scenario.processes[member].client]: labels[scenario.processes[member].client] for member in members}
     strategy = {ids[scenario.processes[member].client]: scenario.processes[member].strategy for member in members}
+    process_of = {ids[scenario.processes[member].client]: member for member in members}
     queues = [scenario.queues[pick] for topic in scenario.topics for pick in topic.queues[side].tolist()]
     answers = {
         kind: allocate_group(scenario.strategies[kind], queues, listed, scenario.request.group).answer()
         for kind in set(strategy.values())
     }
     return {
-        label[client]: [[queue.topic, queue.broker, queue.queue_id] for queue in answers[strategy[client]][client]]
+        label[client]: [
+            [queue.topic, queue.broker, queue.queue_id]
+            for queue in answers[strategy[client]][client]
+            if scenario.subscribes_to(process_of[client], queue.topic)
+        ]
         for client in java_sorted(listed)
     }

@@ -28,6 +28,7 @@ from planner.forecast.rocketmq.request.changes import (
     Restart,
     RollingUpdate,
     StrategyChange,
+    SubscriptionChange,
     Upgrade,
     newcomers,
 )
@@ -86,8 +87,8 @@ def _each_alone(request: ForecastRequest) -> Iterator[tuple[ForecastRequest, Flo
     A request has as many trials as all of these together: each has its own draws.
     """
     change, ids = request.change, [client.id for client in request.clients]
-    if isinstance(change, Join | Leave | RollingUpdate | BlueGreen):
-        return
+    if isinstance(change, Join | Leave | RollingUpdate | BlueGreen | SubscriptionChange):
+        return  # the last of these is refused
     stop_order = (
         dict.fromkeys(ids, 0.0) if isinstance(change, BrokerDown | BrokerUp | QueueCount) else _stop_order(change)
     )
@@ -173,8 +174,8 @@ def _about_offsets(change: Change, settle_s: Floats) -> list[str]:
     """Return what follows from offsets that lie with the clients, and no figure says."""
     if isinstance(change, Join | RollingUpdate):
         return [
-            "new clients have no offsets yet and begin by their consumeFromWhere: unless told otherwise with the "
-            "newest message, so that what comes between an old client's end and a new one's start is nobody's"
+            "new clients have no offsets yet and begin by their consumeFromWhere: unless set otherwise with the "
+            "newest message, so that what comes between an old client's stop and a new one's start is lost to the group"
         ]
     if isinstance(change, Restart | Upgrade | StrategyChange):
         return [

@@ -17,6 +17,7 @@ from planner.forecast.rocketmq.request.changes import (
     Restart,
     RollingUpdate,
     StrategyChange,
+    SubscriptionChange,
     Upgrade,
 )
 from planner.forecast.rocketmq.request.settings import Settings
@@ -96,6 +97,10 @@ def _stores_no_more(change: Change) -> bool:
     return isinstance(change, Freeze | Partition) or (isinstance(change, Leave | Restart) and change.how != GRACEFUL)
 
 
+_STOPPING = StrategyChange | SubscriptionChange | Upgrade | RollingUpdate | BlueGreen
+"""Changes that shut clients down in order."""
+
+
 def _levers(scenario: Scenario) -> dict[str, Lever]:
     request, change = scenario.request, scenario.request.change
     leaves_gracefully = isinstance(change, Leave | Restart) and change.how == GRACEFUL
@@ -120,7 +125,7 @@ def _levers(scenario: Scenario) -> dict[str, Lever]:
         levers["overlap"] = faster_clocks
     elif isinstance(change, Join) and request.generation.has_min_gap:
         levers["overlap"] = {"rocketmq.client.rebalance.minInterval": 100}
-    stops = leaves_gracefully or isinstance(change, StrategyChange | Upgrade | RollingUpdate | BlueGreen)
+    stops = leaves_gracefully or isinstance(change, _STOPPING)
     if stops and not request.pops and not request.polls:  # a shutdown waits for listener calls of pulled messages alone
         levers["in_flight"] = {"awaitTerminationMillisWhenShutdown": 5_000}
     if not request.settings.is_on("notifyConsumerIdsChangedEnable"):

@@ -4,10 +4,13 @@ from collections.abc import Iterator, Sequence
 
 import numpy as np
 
+from planner.forecast.common.readings import ADDED, FILTERED, REMOVED, about_steps
+from planner.forecast.rocketmq.answers.subscription import ALL_TAGS, mixed_s, tags_at_risk, topic_kinds
 from planner.forecast.rocketmq.handover.tenures import NOBODY
+from planner.forecast.rocketmq.membership.consume_rates import most_pulled
 from planner.forecast.rocketmq.membership.ownership import state_matrix
 from planner.forecast.rocketmq.membership.processes import AFTER
-from planner.forecast.rocketmq.membership.scenario import Scenario
+from planner.forecast.rocketmq.membership.scenario import Floats, Scenario
 from planner.forecast.rocketmq.request.changes import (
     BlueGreen,
     BrokerDown,
@@ -17,7 +20,9 @@ from planner.forecast.rocketmq.request.changes import (
     QueueCount,
     RollingUpdate,
     StrategyChange,
+    SubscriptionChange,
 )
+from planner.forecast.rocketmq.request.producers import ProducerKind
 from planner.forecast.rocketmq.request.settings import Consumer, Settings
 from planner.forecast.rocketmq.simulate import Simulation
 from planner.forecast.rocketmq.timing import LONG_POLL_S, OFFSETS_FLUSHED_S
@@ -35,12 +40,14 @@ def warnings(scenario: Scenario, simulation: Simulation) -> tuple[str, ...]:
         *_about_members(scenario, simulation),
         *_about_queues(scenario, simulation),
         *_about_strategies(scenario, simulation),
+        *_about_subscriptions(scenario, simulation),
         *_about_standstills(scenario, simulation),
         *_about_rolling(scenario, simulation),
         *_about_groups(scenario),
         *_about_shares(scenario, simulation),
         *_about_popping(scenario, simulation),
         *_about_polling(scenario, simulation),
+        *_about_producers(scenario),
         *_about_load(scenario, simulation),
     )
 
@@ -78,7 +85,7 @@ def _about_queues(scenario: Scenario, simulation: Simulation) -> Iterator[str]:
     ]
     if lost and scenario.final:
         why = "while the broker is down" if scenario.down is not None else "afterwards"
-        yield f"nobody consumes {_named(lost)} {why}: no pause can be told"
+        yield f"nobody consumes {_named(lost)} {why}: no pause can be given"
     stranded = int(scenario.lags[(after == NOBODY)].sum())
     if lost and stranded:
         yield f"{stranded} messages wait in queues that nobody consumes{'' if scenario.down is None else ' for now'}"
@@ -107,11 +114,48 @@ def _about_strategies(scenario: Scenario, simulation: Simulation) -> Iterator[st
         )
 
 
+def _about_subscriptions(scenario: Scenario, simulation: Simulation) -> Iterator[str]:
+    change = scenario.request.change
+    if not isinstance(change, SubscriptionChange):
+        return
+    yield from about_steps(len(change.clients), len(scenario.queues))
+    kinds = topic_kinds(change)
+    apart = [topic for topic, kind in kinds.items() if kind in (ADDED, REMOVED)]
+    if apart and len(scenario.request.clients) > 1:
+        yield (
+            f"only some clients subscribe to {_named(apart)} for a while: queues that a rebalance gives to the others "
+            "are unread, and each heartbeat of a client without it makes brokers refuse all pulls of it until a client "
+            "with it sends one (subscription.missing), which pauses and settling leave out"
+        )
+    for topic in (topic for topic in apart if kinds[topic] == ADDED):
+        yield (
+            f"whether clients begin {topic} with its first message or with its newest one depends on the offsets that "
+            "the group has there, its age and consumeFromWhere: what lies there is forecast to be read"
+        )
+    for topic in (topic for topic, kind in kinds.items() if kind == FILTERED):
+        yield _about_filter(topic, change, *mixed_s(scenario, simulation))
+
+
+def _about_filter(topic: str, change: SubscriptionChange, begins: Floats, ends: Floats) -> str:
+    risk = tags_at_risk(change.before[topic], change.to[topic])
+    both = sorted(change.before[topic] | change.to[topic])
+    tags = f"any tag but {_named(both)}" if risk == (ALL_TAGS,) else f"tag {_named(risk)}"
+    until = "for good, as some clients keep the old tags"
+    if np.isfinite(ends).all():
+        low, high = (float(np.quantile(ends - begins, LEVELS[level])) for level in ("p05", "p95"))
+        until = f"for {exact_seconds_between(low, high)}"
+    return (
+        f"old and new clients of {topic} are mixed {until}, brokers filter for all of them by the tags of the one "
+        f"whose queues changed last, and which one that is nobody knows: messages with {tags} may be passed over then, "
+        "and nobody reads them later"
+    )
+
+
 def _about_standstills(scenario: Scenario, simulation: Simulation) -> Iterator[str]:
     if scenario.partitioned_s and not scenario.shares_whole_brokers(len(scenario.initial)):
         yield (
-            "brokers list different members while the cut lasts: who asks which is drawn at each look, and queues "
-            "change hands each time"
+            "brokers list different members while the cut lasts: which one a member asks is drawn at each rebalance, "
+            "and queues change owners each time"
         )
         yield from _about_late_news(scenario, simulation)
     resumed = scenario.resumed >= 0
@@ -119,19 +163,20 @@ def _about_standstills(scenario: Scenario, simulation: Simulation) -> Iterator[s
         return
     if scenario.request.consumer == Consumer.PULL:
         yield (
-            "who comes back after brokers have given it up owns what it owned until it looks anew, as others do then: "
-            "what of it comes twice its application decides"
+            "a client that comes back after brokers dropped it keeps its queues until it rebalances, beside their "
+            "new owners: what of it comes twice its application decides"
         )
         return
     if isinstance(scenario.request.change, Partition):
         yield (
-            "who comes back after brokers have given it up goes on with what it owned until it looks anew, and "
+            "a client that comes back after brokers dropped it goes on with its queues until it rebalances, and "
             "delivers again what others delivered meanwhile"
         )
     if isinstance(scenario.request.change, Freeze):
         yield (
-            "who wakes after brokers have given it up looks anew before or after it has registered again, which is not "
-            "known: either it gives up its queues first, or it delivers again all that others delivered meanwhile"
+            "a client that wakes after brokers dropped it rebalances before or after it has registered again, which "
+            "is not known: either it gives up its queues first, or it delivers again all that others delivered "
+            "meanwhile"
         )
 
 
@@ -205,7 +250,7 @@ def _about_popping(scenario: Scenario, simulation: Simulation) -> Iterator[str]:
             f"{change.to_group}, whether their calls end well or not: {group} alone is given them again, "
             "popInvisibleTime later; let one of its clients run on until then"
         )
-        yield f"unless brokers are told before it starts that {change.to_group} is to pop, it pulls"
+        yield f"{change.to_group} pulls unless its POP mode is set at the brokers before it starts"
     if isinstance(change, BrokerDown):
         of_broker = np.array([queue.broker == change.broker for queue in scenario.queues])
         most = scenario.rates[of_broker].sum() * (OFFSETS_FLUSHED_S + scenario.request.service_time_s)
@@ -214,7 +259,7 @@ def _about_popping(scenario: Scenario, simulation: Simulation) -> Iterator[str]:
             f"what was popped in the {OFFSETS_FLUSHED_S:g} s since it had stored offsets"
         )
     if isinstance(change, BrokerUp):
-        yield f"who asks {change.broker} for its queues is told to pull unless that broker, too, was told to let it pop"
+        yield f"{change.broker} makes members pull unless the group's POP mode is set there, too"
 
 
 def _about_polling(scenario: Scenario, simulation: Simulation) -> Iterator[str]:
@@ -268,8 +313,42 @@ def _longest_pauses(simulation: Simulation) -> tuple[float, float] | None:
     return float(low), float(high)
 
 
+def _about_producers(scenario: Scenario) -> Iterator[str]:
+    """Yield what becomes of the lost broker's messages, and what that rests on."""
+    if scenario.down is None or scenario.request.pops:
+        return
+    producers, broker = scenario.request.producers, scenario.brokers[scenario.down]
+    lost = {
+        topic.name: float(sum(scenario.rates[queue] for queue in topic.queues[0] if _is_of(scenario, queue, broker)))
+        for topic in scenario.topics
+    }
+    kinds = {topic: producers.of(topic) for topic, rate in lost.items() if rate > 0}
+    unknown = [topic for topic, kind in kinds.items() if kind is None]
+    if unknown:
+        yield (
+            f"how the producers of {_named(unknown)} choose a queue is not stated (producers): in one half of the "
+            "trials they go round the queues that are left at once, in the other one keys choose, and move as routes "
+            "are renewed"
+        )
+    keyed = sum(lost[topic] for topic, kind in kinds.items() if kind is ProducerKind.KEYED)
+    if any(kind is ProducerKind.KEYED for kind in kinds.values()):
+        poll_s = scenario.request.settings.seconds("pollNameServerInterval")
+        yield (
+            f"keyed sends to {broker} fail until their process renews its route, for up to {poll_s:g} s (up to "
+            f"{keyed * poll_s:.0f} messages); then keys move to other queues, so that the order by key breaks, and "
+            "once more when the broker is back"
+        )
+    if any(kind is ProducerKind.FIXED for kind in kinds.values()):
+        yield f"messages that are meant for the queues of {broker} alone are not sent while it is down"
+
+
+def _is_of(scenario: Scenario, queue: int, broker: str) -> bool:
+    return scenario.queues[queue].broker == broker
+
+
 def _about_load(scenario: Scenario, simulation: Simulation) -> Iterator[str]:
-    after = simulation.owners.shown
+    after, inflow = simulation.owners.shown, simulation.inflow
+    comes = scenario.rates if inflow is None else inflow.after.mean(axis=0)
     batch = scenario.request.settings.value("consumeMessageBatchMaxSize")
     service_s = scenario.request.service_time_s
     if scenario.request.pops:
@@ -280,9 +359,15 @@ def _about_load(scenario: Scenario, simulation: Simulation) -> Iterator[str]:
                 f"{threads * batch / service_s:g} are what their threads can do"
             )
         return
+    slow = np.flatnonzero((comes > most_pulled(scenario)) & (after != NOBODY))
+    if len(slow):
+        yield (
+            f"{_named([str(scenario.queues[queue]) for queue in slow])}: more comes in than is pulled; pullInterval "
+            f"and pullBatchSize let a client pull {most_pulled(scenario):g} messages a second of one queue"
+        )
     for process in scenario.final:
         client = scenario.processes[process].client
-        arriving = float(scenario.rates[after == client].sum())
+        arriving = float(comes[after == client].sum())
         if arriving * service_s > scenario.processes[process].threads * batch:
             yield (
                 f"{simulation.names.labels[client]} cannot keep up: {arriving:g} messages a second come, "

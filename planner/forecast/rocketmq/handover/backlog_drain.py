@@ -2,7 +2,7 @@
 
 import numpy as np
 
-from planner.forecast.rocketmq.membership.consume_rates import Rates
+from planner.forecast.rocketmq.membership.consume_rates import Rates, most_pulled
 from planner.forecast.rocketmq.membership.ownership import NOBODY
 from planner.forecast.rocketmq.membership.scenario import Floats, Indexes, Scenario
 
@@ -12,11 +12,12 @@ def find_drain_times(scenario: Scenario, after: Indexes, begins: Floats, due: Fl
 
     ``after``: the owning client, ``begins``: since when it delivers, ``due``: how many messages wait then, all by
     trial and queue. A client's pool works as long as anything waits in any of its queues, so it is empty when the sum
-    is: a hot queue takes what the others leave. An orderly queue has one thread and is as slow as that by itself.
+    is: a hot queue takes what the others leave. An orderly queue has one thread and is as slow as that by itself, and
+    one that is pulled at intervals (``pullInterval``) as slow as its pulls.
     """
     drained_s = np.zeros(len(after))
-    if scenario.request.orderly:
-        alone = rates.limit - scenario.rates
+    if scenario.request.orderly or np.isfinite(most_pulled(scenario)):
+        alone = (rates.limit if scenario.request.orderly else most_pulled(scenario)) - scenario.rates
         waits = (due > 0) & (after != NOBODY)
         gone = np.where(alone > 0, begins + due / np.where(alone > 0, alone, 1.0), np.nan)
         drained_s = np.where(waits, gone, 0.0).max(axis=1, initial=0.0)

@@ -13,7 +13,8 @@ import numpy as np
 from planner.forecast.rocketmq.handover.first_pulls import Starts
 from planner.forecast.rocketmq.handover.poll_commits import Commits
 from planner.forecast.rocketmq.handover.tenures import NOBODY, Tenures
-from planner.forecast.rocketmq.membership.consume_rates import Rates
+from planner.forecast.rocketmq.membership.consume_rates import Rates, cache_thresholds
+from planner.forecast.rocketmq.membership.inflow import Inflow
 from planner.forecast.rocketmq.membership.process_times import ProcessTimes
 from planner.forecast.rocketmq.membership.processes import AFTER
 from planner.forecast.rocketmq.membership.scenario import Booleans, Floats, Indexes, Scenario
@@ -49,13 +50,15 @@ def find_deliveries(
     calibration: Calibration,
     random: np.random.Generator,
     commits: Commits | None = None,
+    inflow: Inflow | None = None,
 ) -> Deliveries:
-    """Return what every tenure delivers and how much of it twice; ``commits`` where applications poll."""
+    """Return what every tenure delivers and how much of it twice; ``commits`` where applications poll, ``inflow`` where
+    it changes."""
     shape = tenures.process.shape
     rows = _rows(tenures)
-    flow = _Flow(scenario, tenures, starts, rates)
+    flow = _Flow(scenario, tenures, starts, rates, inflow)
     if commits is None:
-        flying = _in_flight(scenario, times, tenures, rates, calibration, random).reshape(rows)
+        flying = _in_flight(scenario, times, tenures, rates, calibration, random, inflow).reshape(rows)
         stored: _Stored = _Pushed(flow, _unsaved(scenario, tenures, rates, random).reshape(rows))
     else:
         flying, stored = commits.to_come, _Polled(flow, commits)
@@ -74,7 +77,9 @@ class _Flow:
     Columns lie together in memory, as they are gone through one by one.
     """
 
-    def __init__(self, scenario: Scenario, tenures: Tenures, starts: Starts, rates: Rates) -> None:
+    def __init__(
+        self, scenario: Scenario, tenures: Tenures, starts: Starts, rates: Rates, inflow: Inflow | None
+    ) -> None:
         shape = _rows(tenures)
 
         def rows(values: Floats) -> Floats:
@@ -88,11 +93,17 @@ class _Flow:
         self.is_owned = self.process != NOBODY
         self.rate, self.lag = rows(scenario.rates), rows(scenario.lags)
         self.consumed = rows(np.maximum(rates.consumed, _LEAST_RATE))
+        self.grows_by, self.grows_at = np.zeros_like(self.rate), np.zeros_like(self.rate)
+        consumed = rows(rates.consumed)
+        if inflow is not None:
+            picked = [values[:, tenures.queues].ravel() for values in (inflow.first, inflow.after, inflow.shift_s)]
+            self.rate, self.grows_by, self.grows_at = picked[0], picked[1] - picked[0], picked[2]
+            consumed = inflow.consumed[:, tenures.queues].ravel()
         self.read = np.asfortranarray(starts.read.reshape(shape))
         self.first = np.maximum(np.asfortranarray(starts.first.reshape(shape)), 0.0)
         self.dropped = np.asfortranarray(tenures.dropped.reshape(shape))
         self.is_old = np.isneginf(np.asfortranarray(tenures.taken.reshape(shape)))
-        self.limit = np.where(self.is_old, rows(rates.consumed)[:, None], rows(rates.limit)[:, None])
+        self.limit = np.where(self.is_old, consumed[:, None], rows(rates.limit)[:, None])
         self.delivers = self.is_owned & np.asfortranarray((starts.first < tenures.dropped).reshape(shape))
 
     def known_until(self, rows: Indexes, number: int, earlier: int) -> Floats:
@@ -105,7 +116,8 @@ class _Flow:
     def position(self, start: Floats, rows: Indexes, number: int, at: Floats) -> Floats:
         """Return up to where these rows' tenures with that number have delivered at a time at which they deliver."""
         own = start[rows, number] + self.limit[rows, number] * np.maximum(at - self.first[rows, number], 0.0)
-        reached: Floats = np.maximum(np.minimum(self.rate[rows] * at, own), start[rows, number])
+        arrived = self.rate[rows] * at + self.grows_by[rows] * np.maximum(at - self.grows_at[rows], 0.0)
+        reached: Floats = np.maximum(np.minimum(arrived, own), start[rows, number])
         return reached
 
 
@@ -236,6 +248,7 @@ def _in_flight(
     rates: Rates,
     calibration: Calibration,
     random: np.random.Generator,
+    inflow: Inflow | None,
 ) -> Floats:
     """Return how many delivered messages lie at or above each tenure's lowest unfinished one.
 
@@ -245,6 +258,12 @@ def _in_flight(
     """
     shape = tenures.process.shape
     consumed = rates.consumed[tenures.queues][None, :, None]
+    if inflow is not None:
+        consumed = np.where(
+            tenures.dropped > inflow.shift_s[:, tenures.queues, None],
+            inflow.consumed[:, tenures.queues, None],
+            consumed,
+        )
     if scenario.request.orderly:
         batch = scenario.request.settings.value("consumeMessageBatchMaxSize")
         busy = random.random(shape) < np.minimum(consumed * rates.service_s / batch, 1.0)
@@ -272,8 +291,9 @@ def _unsaved(scenario: Scenario, tenures: Tenures, rates: Rates, random: np.rand
     """
     consumed = np.maximum(rates.consumed[tenures.queues], _LEAST_RATE)
     batch = scenario.request.settings.value("pullBatchSize")
-    threshold = scenario.request.settings.value("pullThresholdForQueue")
-    between = np.where(scenario.lags[tenures.queues] >= threshold, batch, 1.0) / consumed
+    thresholds = cache_thresholds(scenario, rates.owners)[tenures.queues]
+    between = np.where(scenario.lags[tenures.queues] >= thresholds, batch, 1.0) / consumed
+    between = np.maximum(between, scenario.request.settings.seconds("pullInterval"))
     written_s = scenario.request.settings.seconds("persistConsumerOffsetInterval")
     if scenario.request.broadcasts:
         ages = written_s * random.random((len(tenures.process), len(scenario.processes)))

@@ -7,8 +7,10 @@ import numpy as np
 from planner.forecast.rocketmq.handover.backlog_drain import find_drain_times
 from planner.forecast.rocketmq.handover.first_pulls import Starts
 from planner.forecast.rocketmq.handover.offsets import Deliveries
+from planner.forecast.rocketmq.handover.shifted_drain import find_shifted_drain
 from planner.forecast.rocketmq.handover.tenures import NOBODY, Tenures
 from planner.forecast.rocketmq.membership.consume_rates import Rates, has_backlog
+from planner.forecast.rocketmq.membership.inflow import Inflow
 from planner.forecast.rocketmq.membership.ownership import Owners
 from planner.forecast.rocketmq.membership.scenario import Booleans, Floats, Indexes, Scenario
 from planner.forecast.rocketmq.timing import Calibration
@@ -39,8 +41,9 @@ def observe(
     rates: Rates,
     calibration: Calibration,
     random: np.random.Generator,
+    inflow: Inflow | None = None,
 ) -> Observed:
-    """Return what an observer of all deliveries would see in each trial."""
+    """Return what an observer of all deliveries would see in each trial; ``inflow`` where it changes."""
     trials = scenario.request.trials
     shape = (trials, len(scenario.queues))
     client = np.array([*(process.client for process in scenario.processes), NOBODY])[tenures.process]
@@ -66,13 +69,26 @@ def observe(
     final_first, final_start = _final_tenure(client, after, tenures, starts, deliveries)
     waits = np.isfinite(final_first)
     settled = np.where(waits, np.maximum(final_first, 0.0), 0.0)
-    due = np.maximum(scenario.rates[tenures.queues] * settled - np.where(waits, final_start, 0.0), 0.0)
+    came = scenario.rates[tenures.queues] * settled
+    if inflow is not None:
+        came = inflow.arrived(_of_all(settled, tenures, shape))[:, tenures.queues]
+    due = np.maximum(came - np.where(waits, final_start, 0.0), 0.0)
     burst[:, tenures.queues] = np.where(moves & waits, np.round(due), 0.0)
     begins, waiting = np.zeros(shape), np.broadcast_to(scenario.lags, shape).copy()
     begins[:, tenures.queues] = settled
     waiting[:, tenures.queues] = np.where(waits, due, waiting[:, tenures.queues])
-    gone = find_drain_times(scenario, owners.after, begins, waiting, rates)
+    if inflow is None:
+        gone = find_drain_times(scenario, owners.after, begins, waiting, rates)
+    else:
+        gone = find_shifted_drain(scenario, inflow, tenures, starts, deliveries, rates)
     return Observed(pauses, duplicates, burst, settled.max(axis=1, initial=0.0), gone, gaps.max(axis=1, initial=0.0))
+
+
+def _of_all(values: Floats, tenures: Tenures, shape: tuple[int, int]) -> Floats:
+    """Return figures of the touched queues among zeros for all others."""
+    of_all = np.zeros(shape)
+    of_all[:, tenures.queues] = values
+    return of_all
 
 
 def find_pauses(is_old: Booleans, is_new: Booleans, tenures: Tenures, starts: Starts, deliveries: Deliveries) -> Floats:

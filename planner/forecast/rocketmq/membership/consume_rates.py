@@ -35,7 +35,7 @@ def find_rates(scenario: Scenario, owners_before: Indexes, owners_after: Indexes
     service_s = max(request.service_time_s, LEAST_SERVICE_S)
     batch = request.settings.value("consumeMessageBatchMaxSize")
     per_process = np.array([process.threads for process in scenario.processes], dtype=float) * batch / service_s
-    most = batch / service_s if request.orderly else np.inf
+    most = min(batch / service_s if request.orderly else np.inf, most_pulled(scenario))
     limit = np.minimum(_shares(scenario, owners_after, per_process, np.full(len(scenario.queues), True)), most)
     backlogged = has_backlog(scenario, service_s)
     share = np.minimum(_shares(scenario, owners_before, per_process, backlogged), most)
@@ -55,9 +55,38 @@ def cached_messages(scenario: Scenario, rates: Rates, at_s: float) -> Floats:
     0 where nobody owns it.
     """
     left = scenario.lags - np.maximum(rates.consumed - scenario.rates, 0.0) * at_s
-    cached = np.clip(left, 0.0, scenario.request.settings.value("pullThresholdForQueue"))
+    cached = np.clip(left, 0.0, cache_thresholds(scenario, rates.owners))
     messages: Floats = np.where(rates.owners == NOBODY, 0.0, cached)
     return messages
+
+
+def cache_thresholds(scenario: Scenario, owners: Indexes) -> Floats:
+    """Return by queue how many messages its owner caches before it stops to pull (``DefaultMQPushConsumerImpl``).
+
+    ``pullThresholdForTopic`` is divided by all queues of the process, over ``pullThresholdForQueue``
+    (``RebalancePushImpl#messageQueueChanged``, 4.9.8 to 5.5.0). Concurrent ones stop at a span of
+    ``consumeConcurrentlyMaxSpan`` offsets, too, which of a backlog is as many messages.
+    """
+    settings = scenario.request.settings
+    most = np.full(len(scenario.queues), float(settings.value("pullThresholdForQueue")))
+    of_topic = settings.value("pullThresholdForTopic")
+    if of_topic > 0:
+        owned = _sums(np.ones(len(owners)), owners, len(scenario.processes))[np.maximum(owners, 0)]
+        most = np.maximum(np.floor(of_topic / np.maximum(owned, 1)), 1.0)
+    span = np.inf if scenario.request.orderly else settings.value("consumeConcurrentlyMaxSpan")
+    thresholds: Floats = np.minimum(most, span)
+    return thresholds
+
+
+def most_pulled(scenario: Scenario) -> float:
+    """Return how many messages of one queue a client gets in a second: one pull every ``pullInterval``.
+
+    ``DefaultMQPushConsumerImpl#pullMessage`` pulls again so long after a pull has brought messages; members that pop
+    have no such pause.
+    """
+    settings = scenario.request.settings
+    interval_s = settings.seconds("pullInterval")
+    return settings.value("pullBatchSize") / interval_s if interval_s > 0 and not scenario.request.polls else np.inf
 
 
 def by_process(scenario: Scenario, rates: Rates, values: Floats) -> Floats:

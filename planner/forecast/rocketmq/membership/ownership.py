@@ -84,7 +84,10 @@ class AllocationInputs:
 
 
 def ownership_matrices(scenario: Scenario, names: Names, topic: Topic, inputs: AllocationInputs) -> Booleans:
-    """Return by view, process and queue who owns what when everybody allocates over the members that the view lists."""
+    """Return by view, process and queue who owns what when everybody allocates over the members that the view lists.
+
+    A member that does not subscribe to the topic leaves its share to nobody.
+    """
     owned = np.zeros((*inputs.listed.shape, len(scenario.queues)), dtype=bool)
     first = _first_processes(scenario)
     order, is_doubled = _sorted_members(scenario, names, inputs)
@@ -103,7 +106,7 @@ def ownership_matrices(scenario: Scenario, names: Names, topic: Topic, inputs: A
             listed = [ids[scenario.processes[member].client] for member in members[0].tolist()]
             holdings = _holdings(scenario, topic, route, strategy, listed)
             owned[some[:, None], members[:, holdings.holders], queues[holdings.picks]] = True
-    return owned[:, first]
+    return owned[:, first] & scenario.subscribes if scenario.resubscribes else owned[:, first]
 
 
 def _sorted_members(scenario: Scenario, names: Names, inputs: AllocationInputs) -> tuple[Indexes, Booleans]:

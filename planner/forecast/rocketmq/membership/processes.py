@@ -24,11 +24,12 @@ from planner.forecast.rocketmq.request.changes import (
     Restart,
     RollingUpdate,
     StrategyChange,
+    SubscriptionChange,
     Upgrade,
 )
 
 BEFORE, AFTER = 0, 1
-"""The two states of routes and strategies: every process has either the one or the other."""
+"""The two states of routes, strategies and subscriptions: every process has either the one or the other."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -37,8 +38,8 @@ class Process:
 
     ``client`` is its place in the scenario's clients, ``version`` its release; ``starts_s`` is ``None`` for one that
     runs before the change; ``follows`` is the process of the same client that must have ended first, ``resumes`` the
-    one that stood still or was cut off and goes on as this one; ``strategy`` and ``group`` are BEFORE or AFTER. A
-    graceful end that takes more than ``grace_s`` ends in a kill.
+    one that stood still or was cut off and goes on as this one; ``strategy``, ``group`` and ``subscription`` are BEFORE
+    or AFTER. A graceful end that takes more than ``grace_s`` ends in a kill.
     """
 
     client: int
@@ -52,6 +53,7 @@ class Process:
     resumes: int | None = None
     grace_s: float = math.inf
     group: int = BEFORE
+    subscription: int = BEFORE
 
 
 def find_processes(clients: Sequence[Client], version: Version, change: Change) -> tuple[Process, ...]:
@@ -84,10 +86,8 @@ def _of_members(running: Sequence[Process], members: Sequence[int], change: OfMe
             return _interrupt(running, members, FREEZE, change.for_s)
         case Partition():  # who is cut off from some brokers only goes on with the others
             return tuple(running) if change.brokers else _interrupt(running, members, CUT, change.for_s)
-        case StrategyChange():
-            return _switched(running, members, change.interval_s, strategy=AFTER)
-        case Upgrade():
-            return _switched(running, members, change.interval_s, version=change.to)
+        case StrategyChange() | SubscriptionChange() | Upgrade():
+            return _switched(running, members, change)
 
 
 def _ended(running: Sequence[Process], members: Sequence[int], how: str, stagger_s: float) -> tuple[Process, ...]:
@@ -126,9 +126,12 @@ def _started(clients: Sequence[Client], version: Version, first: int, starts_s: 
 
 
 def _switched(
-    running: Sequence[Process], members: Sequence[int], interval_s: float, **other: Any
+    running: Sequence[Process], members: Sequence[int], change: StrategyChange | SubscriptionChange | Upgrade
 ) -> tuple[Process, ...]:
     """Return the processes where those in these places end in turn and start at once as something else."""
-    ended = _ended(running, members, GRACEFUL, interval_s)
+    other: dict[str, Any] = {"version": change.to} if isinstance(change, Upgrade) else {"strategy": AFTER}
+    if isinstance(change, SubscriptionChange):
+        other = {"subscription": AFTER}
+    ended = _ended(running, members, GRACEFUL, change.interval_s)
     started = (replace(running[member], starts_s=ended[member].ends_s, follows=member, **other) for member in members)
     return (*ended, *started)

@@ -19,6 +19,7 @@ from planner.forecast.rocketmq.request.changes import (
     Partition,
     QueueCount,
     StrategyChange,
+    SubscriptionChange,
     newcomers,
 )
 from planner.forecast.rocketmq.request.request import ForecastRequest
@@ -104,6 +105,33 @@ class Scenario:
         return np.array(
             [-1 if process.resumes is None else process.resumes for process in self.processes], dtype=np.intp
         )
+
+    @property
+    def resubscribes(self) -> bool:
+        """True where clients come back with another subscription."""
+        return isinstance(self.request.change, SubscriptionChange)
+
+    @property
+    def subscribes(self) -> Booleans:
+        """Return by process and queue whether the process subscribes to the queue's topic.
+
+        The group's member list knows no topics, so that queues are given to members that do not, and nobody reads them
+        (``RebalanceImpl#rebalanceByTopic``).
+        """
+        return np.array(
+            [
+                [self.subscribes_to(process, queue.topic) for queue in self.queues]
+                for process in range(len(self.processes))
+            ],
+            dtype=bool,
+        )
+
+    def subscribes_to(self, process: int, topic: str) -> bool:
+        """Return whether a process subscribes to a topic."""
+        change = self.request.change
+        if not isinstance(change, SubscriptionChange):
+            return True
+        return topic in (change.to if self.processes[process].subscription == AFTER else change.before)
 
     @property
     def partitioned(self) -> Booleans:

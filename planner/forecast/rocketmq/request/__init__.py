@@ -1,1 +1,1 @@
-"""First: the document of a request, read and checked: clients, queues, settings, and what changes."""
+"""First: what is asked: clients, queues, settings, and what changes; what has no model is refused."""

@@ -1,21 +1,32 @@
 """RocketMQ requests that are refused by name: better no forecast than a wrong one."""
 
+from planner.allocation import fields
 from planner.allocation.rocketmq.pop import SERVER_SIDE_STRATEGIES
 from planner.errors import BadInputError
-from planner.forecast.common.request_fields import Version
+from planner.forecast.common.changes import check_seconds, expect_known, refuse_none
+from planner.forecast.common.request_fields import MOST_RATE, MOST_SECONDS, Version, number
 from planner.forecast.rocketmq.request.changes import (
     BlueGreen,
     BrokerDown,
     BrokerUp,
     Join,
+    OfMembers,
     QueueCount,
+    RollingUpdate,
     StrategyChange,
+    SubscriptionChange,
     Upgrade,
     newcomers,
+    refuse_present,
 )
 from planner.forecast.rocketmq.request.request import ForecastRequest
 from planner.forecast.rocketmq.request.settings import Consumer
 
+MOST_QUEUES = 20_000
+MOST_CLIENTS = 2_000
+MOST_LAG = 1e15
+MOST_THREADS = 1_000
+MOST_READ_QUEUES = 10_000
 MOST_CELLS = 200_000_000
 FIRST_ALLOCATING = Version(5, 0)
 """Brokers answer QUERY_ASSIGNMENT since then."""
@@ -33,6 +44,8 @@ def refuse_what_has_no_model(request: ForecastRequest) -> None:
         raise BadInputError("clients: found none, expected at least one client, or a change of kind join")
     if isinstance(request.change, BlueGreen):
         _refuse_blue_green(request, request.change)
+    if isinstance(request.change, SubscriptionChange):
+        _check_subscription(request, request.change)
     if request.polls:
         _refuse_what_polls_cannot(request)
     if request.pops:
@@ -48,6 +61,24 @@ def _refuse_blue_green(request: ForecastRequest, change: BlueGreen) -> None:
         raise BadInputError(
             "change.kind: found blue_green of a broadcasting group, whose clients keep their offsets themselves: there "
             "is nothing that could be copied for another group; start it beside this one and stop this one later"
+        )
+
+
+def _check_subscription(request: ForecastRequest, change: SubscriptionChange) -> None:
+    """Refuse a subscription that is none, that is there already, or of clients for which nobody has watched one."""
+    topics = {queue.topic for queue in request.queues}
+    for name, subscription in (("from", change.before), ("to", change.to)):
+        if not subscription:
+            raise BadInputError(f"change.{name}: found no topic, expected at least one with its tags")
+        for topic in subscription:
+            expect_known(topic, sorted(topics), f"change.{name}", "topics")
+    if change.before == change.to:
+        raise BadInputError("change.to: found what the clients subscribe to already, expected another subscription")
+    if request.broadcasts or request.pops or request.polls:
+        kind = "broadcasting" if request.broadcasts else "popping" if request.pops else f"{request.consumer}"
+        raise BadInputError(
+            f"change.kind: found subscription of {kind} clients, expected push consumers that cluster and pull: what "
+            "others read while subscriptions differ nobody has watched"
         )
 
 
@@ -108,6 +139,38 @@ def _refuse_what_brokers_cannot_allocate(request: ForecastRequest) -> None:
             f"strategy: found {unknown[0]} with clientRebalance false, expected one of "
             f"{', '.join(SERVER_SIDE_STRATEGIES)}: brokers know no other, and the clients would get no queue"
         )
+
+
+def check_figures(request: ForecastRequest) -> None:
+    """Refuse more queues and clients than one request may have, and figures out of their bounds."""
+    for noun, count, most in (
+        ("queues", len(request.queues), MOST_QUEUES),
+        ("clients", len(request.clients), MOST_CLIENTS),
+    ):
+        if count > most:
+            raise BadInputError(f"{noun}: found {count}, expected at most {most} in one request")
+    if not request.queues:
+        raise BadInputError("queues: found no data queue, expected at least one that is not of a %RETRY% topic")
+    for index, (rate, lag) in enumerate(zip(request.rates, request.lags, strict=True)):
+        number(rate, f"queues[{index}].rate", 0, MOST_RATE)
+        number(lag, f"queues[{index}].lag", 0, MOST_LAG)
+    for index, client in enumerate(request.clients):
+        fields.whole_number(client.threads, f"clients[{index}].threads", 1, MOST_THREADS)
+    number(request.service_time_s, "service_time_s", 0, MOST_SECONDS)
+
+
+def check_change(request: ForecastRequest) -> None:
+    """Refuse a change of no client, of newcomers that are in the group, and figures out of their bounds."""
+    change = request.change
+    if isinstance(change, OfMembers):
+        refuse_none(change.clients, "client", "changes")
+    if isinstance(change, Join):
+        refuse_none(change.clients, "client", "joins")
+    if isinstance(change, QueueCount):
+        fields.whole_number(change.read_queues, "change.read_queues", 0, MOST_READ_QUEUES)
+        fields.whole_number(change.write_queues, "change.write_queues", 0, MOST_READ_QUEUES)
+    refuse_present(newcomers(change), request.clients)
+    check_seconds(change.rolling if isinstance(change, RollingUpdate) else change)
 
 
 def check_size(request: ForecastRequest) -> None:

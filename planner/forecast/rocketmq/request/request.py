@@ -1,12 +1,14 @@
 """A request of ``planner forecast`` for RocketMQ: design.md section 4."""
 
-from dataclasses import dataclass
+from dataclasses import dataclass, field
+from typing import ClassVar
 
 from planner.allocation.rocketmq import PopSharing
 from planner.allocation.strategy import Strategy
-from planner.forecast.common.request_fields import Version
+from planner.forecast.common.request_fields import DEFAULT_TRIALS, Version
 from planner.forecast.rocketmq import timing
 from planner.forecast.rocketmq.request.changes import BlueGreen, BrokerUp, Change, Client, newcomers
+from planner.forecast.rocketmq.request.producers import Producers
 from planner.forecast.rocketmq.request.settings import BROADCASTING, Consumer, Settings
 from planner.model.queues import MessageQueue
 
@@ -14,6 +16,8 @@ from planner.model.queues import MessageQueue
 @dataclass(frozen=True, slots=True)
 class ForecastRequest:
     """One checked request. ``rates`` are messages per second and ``lags`` messages, in the order of ``queues``."""
+
+    system: ClassVar[str] = "rocketmq"
 
     client: Version
     broker: Version
@@ -26,11 +30,12 @@ class ForecastRequest:
     service_time_s: float
     settings: Settings
     change: Change
-    trials: int
-    seed: int
+    trials: int = DEFAULT_TRIALS
+    seed: int = 1
     warnings: tuple[str, ...] = ()
     consumer: Consumer = Consumer.PUSH
     commits: frozenset[str] = frozenset()
+    producers: Producers = field(default_factory=Producers)
 
     @property
     def generation(self) -> timing.Generation:

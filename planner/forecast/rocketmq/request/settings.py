@@ -45,6 +45,9 @@ KNOWN: dict[str, Known] = {
     "consumeMessageBatchMaxSize": Known(1, 1, 1024),
     "pullBatchSize": Known(32, 1, 1024),
     "pullThresholdForQueue": Known(1000, 1, 65535),
+    "pullThresholdForTopic": Known(-1, -1, 6_553_500),
+    "pullInterval": Known(0, 0, 65_535),
+    "consumeConcurrentlyMaxSpan": Known(2000, 1, 65_535),
     "pollNameServerInterval": Known(30_000, 10),
     "heartbeatBrokerInterval": Known(30_000, 10),
     "persistConsumerOffsetInterval": Known(5_000, 10),
@@ -78,6 +81,8 @@ WITHOUT_INFLUENCE: dict[str, Known] = {
     "maxReconsumeTimes": Known(-1, -1, 2**31 - 1),
     "mqClientApiTimeout": Known(3_000, 1),
     "popBatchNums": Known(32, 1, 32),
+    "pullThresholdSizeForQueue": Known(100, 1, 1024),
+    "pullThresholdSizeForTopic": Known(-1, -1, 102_400),
     "suspendCurrentQueueTimeMillis": Known(1_000, 10, 30_000),
     "autoCreateSubscriptionGroup": Known(True),
     "autoCreateTopicEnable": Known(True),
@@ -85,22 +90,40 @@ WITHOUT_INFLUENCE: dict[str, Known] = {
 }
 """Settings that people have in their files and that change nothing here: accepted, with a warning."""
 
+REASONS: Mapping[str, str] = {
+    "pullThresholdSizeForQueue": "a request has no message sizes",
+    "pullThresholdSizeForTopic": "a request has no message sizes",
+}
+"""Why some of them have none, where that is not the nature of the setting."""
+
 _POLLING = ("autoCommit", "autoCommitIntervalMillis", "pollTimeoutMillis", "pullThreadNums", "pullThresholdForAll")
 _LISTENING = (
     "awaitTerminationMillisWhenShutdown",
     "clientRebalance",
+    "consumeConcurrentlyMaxSpan",
     "consumeMessageBatchMaxSize",
     "consumeThreadMax",
     "consumeThreadMin",
     "popInvisibleTime",
+    "pullInterval",
+    "pullThresholdForTopic",
+    "pullThresholdSizeForTopic",
 )
-_BUFFERING = ("pullBatchSize", "pullThresholdForQueue", "pullTimeDelayMillsWhenException")
+_BUFFERING = (
+    "pullBatchSize",
+    "pullThresholdForQueue",
+    "pullThresholdSizeForQueue",
+    "pullTimeDelayMillsWhenException",
+)
 LACKS: Mapping[Consumer, tuple[str, ...]] = {
     Consumer.PUSH: _POLLING,
     Consumer.LITE_PULL: _LISTENING,
     Consumer.PULL: (*_POLLING, *_LISTENING, *_BUFFERING),
 }
 """Settings that a class of the client does not have."""
+
+POLLING_THREADS = 1
+"""How many messages an application that polls works on at once, unless the request says more."""
 
 OWN_DEFAULTS: Mapping[Consumer, Mapping[str, int]] = {Consumer.LITE_PULL: {"pullBatchSize": 10}}
 """Where a class begins with another value than a push consumer (``DefaultLitePullConsumer``)."""
@@ -197,4 +220,7 @@ def _checked(name: str, value: object) -> int | bool | str:
         if name == "messageModel" and value not in MODELS:
             raise fields.refusal(field, value, f"one of {', '.join(MODELS)}")
         return fields.text(value, field)
-    return fields.whole_number(value, field, known.least, known.most)
+    number = fields.whole_number(value, field, known.least, known.most)
+    if known.least == -1 and number == 0 and name.startswith("pullThreshold"):
+        raise fields.refusal(field, value, f"-1 for no bound, or a number from 1 to {known.most}")
+    return number

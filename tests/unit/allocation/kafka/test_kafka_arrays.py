@@ -9,10 +9,11 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from planner.allocation.kafka import ASSIGNORS, Topics, assign, equal_group, mixed_group
+from planner.allocation.kafka import ASSIGNORS, Topics, equal_group, mixed_group
 from planner.allocation.kafka.group import NOBODY, grouped, ranks_within
 from planner.allocation.kafka.levels import deal_out, fill
 from planner.allocation.kafka.sticky import cooperative_first
+from tests.allocations import assign
 from tests.unit.allocation.kafka.worked import member, request
 
 SMALL = st.lists(st.integers(0, 6), min_size=1, max_size=8)

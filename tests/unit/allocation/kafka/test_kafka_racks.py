@@ -1,7 +1,7 @@
 """Racks (KIP-881): when they count, and what they change."""
 
-from planner.allocation.kafka import assign
 from planner.allocation.kafka.racks import racks_matter
+from tests.allocations import assign
 from tests.unit.allocation.kafka.worked import Document, member, request
 
 ALTERNATE = [["r0"], ["r1"], ["r0"], ["r1"]]

@@ -2,8 +2,9 @@
 
 import numpy as np
 
-from planner.allocation.kafka import Topics, assign, equal_group
+from planner.allocation.kafka import Topics, equal_group
 from planner.allocation.kafka.chance import random_owners
+from tests.allocations import assign
 from tests.unit.allocation.kafka.worked import member, request
 
 DRAWS = 20_000

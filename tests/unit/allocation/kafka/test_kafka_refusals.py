@@ -5,9 +5,10 @@ from typing import Any
 
 import pytest
 
-from planner.allocation.kafka import ASSIGNORS, assign
+from planner.allocation.kafka import ASSIGNORS
 from planner.allocation.kafka.request import MOST_MEMBERS, MOST_PARTITIONS
 from planner.errors import BadInputError, UnknownNameError
+from tests.allocations import assign
 from tests.unit.allocation.kafka.worked import Document, member, request
 
 GOOD = request("sticky", {"t": 2}, member("a", "t"), member("b", "t"))
@@ -37,7 +38,7 @@ REFUSALS: dict[str, tuple[Document, str]] = {
     "members no list": ({**GOOD, "members": {}}, "members: found {}, expected a list"),
     "too many members": (
         {**GOOD, "members": [{}] * (MOST_MEMBERS + 1)},
-        f"members: found {MOST_MEMBERS + 1}, expected at most {MOST_MEMBERS}",
+        f"members: found {MOST_MEMBERS + 1} entries, expected at most {MOST_MEMBERS}",
     ),
     "member no object": ({**GOOD, "members": ["a"]}, 'members[0]: found "a", expected an object'),
     "member unknown field": (with_member(owns=[]), 'members[0]: found "owns", expected one of id, instance_id'),
@@ -58,9 +59,7 @@ REFUSALS: dict[str, tuple[Document, str]] = {
     "generation below -1": (with_member(generation=-2), "members[0].generation: found -2, expected a whole number"),
     "claim no pair": (with_member(owned=[["t"]]), 'members[0].owned[0]: found ["t"], expected a topic and'),
     "claim of a text": (with_member(owned=[["t", "0"]]), 'members[0].owned[0]: found ["t", "0"], expected a topic and'),
-    "claim too high": (with_member(owned=[["t", 2]]), 'members[0].owned[0]: found ["t", 2], expected one of the 2'),
-    "claim negative": (with_member(owned=[["t", -1]]), 'members[0].owned[0]: found ["t", -1], expected one of the 2'),
-    "claim of no topic": (with_member(owned=[["u", 0]]), 'members[0].owned[0]: found ["u", 0], expected a topic with'),
+    "claim negative": (with_member(owned=[["t", -1]]), 'members[0].owned[0]: found ["t", -1], expected a topic and'),
     "claim twice": (
         with_member(owned=[["t", 1], ["t", 1]]),
         'members[0].owned[1]: found ["t", 1] again, which is members[0].owned[0] already',

@@ -4,8 +4,8 @@ from collections.abc import Iterable
 
 import pytest
 
-from planner.allocation.kafka import assign
 from planner.allocation.kafka.java_hash import HashedSet, string_hashes, walk_order
+from tests.allocations import assign
 from tests.unit.allocation.kafka.worked import ALL_T, T0_TO_T3, WORKED, Document, Row, member, parts, request
 
 Owned = set[tuple[str, int]]

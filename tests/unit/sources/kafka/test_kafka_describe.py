@@ -9,10 +9,19 @@ import pytest
 from planner.errors import BadInputError, OutOfReachError, PlannerError, UnknownNameError
 from planner.model.queues import TopicPartition
 from planner.sources.kafka import AnswerError, requests, wire
-from planner.sources.kafka.answers import GroupDescription
+from planner.sources.kafka.answers import Commits, GroupDescription
 from planner.sources.kafka.connection import Address
 from planner.sources.kafka.describe import describe_groups
-from planner.sources.kafka.requests import Api, Coordinator, Listing, WireGroup, WireMember
+from planner.sources.kafka.requests import (
+    Api,
+    Coordinator,
+    Listing,
+    WireGroup,
+    WireMember,
+    WireSharedOffsets,
+    WireShareOffsets,
+)
+from planner.sources.kafka.share_lags import SharePositions, share_lags
 
 NOT_COORDINATOR, NOT_FOUND, UNSUPPORTED_VERSION = 16, 69, 35
 METADATA = wire.int16(1) + wire.int32(1) + wire.text("t") + wire.int32(-1) + wire.int32(0)
@@ -30,6 +39,7 @@ class FakeLinks:
 
     answers: dict[str, list[Any]]
     is_old: bool = False
+    hides_lags: bool = False
     asked: list[str] = field(default_factory=list)
 
     def anywhere(self, ask: Callable[["FakeLinks"], Any]) -> Any:
@@ -39,7 +49,9 @@ class FakeLinks:
         return ask(self)
 
     def version(self, api: Api[Any]) -> int | None:
-        return None if self.is_old and api is requests.CONSUMER_GROUP_DESCRIBE else api.versions[1]
+        is_lacking = api is requests.DESCRIBE_SHARE_GROUP_OFFSETS and self.hides_lags
+        is_lacking = is_lacking or (self.is_old and api is requests.CONSUMER_GROUP_DESCRIBE)
+        return None if is_lacking else api.versions[1]
 
     def ask(self, api: Api[Any], _: object) -> Any:
         self.asked.append(api.name)
@@ -124,3 +136,94 @@ def test_a_coordinator_out_of_reach_is_an_error_of_its_groups() -> None:
     fake = links((classic(),))
     fake.answers["ConsumerGroupDescribe"] = [OutOfReachError("broker h:9092 did not answer")]
     assert str(described(fake)) == "broker h:9092 did not answer"
+
+
+SHARED = Listing("g", "share", "Stable", "share")
+
+
+def share_links(answer: WireGroup) -> FakeLinks:
+    fake = links((WireGroup("g", 0, "", "Dead", "", "", ()),), kinds=(SHARED,))
+    fake.answers["ShareGroupDescribe"] = [(answer,)]
+    return fake
+
+
+def test_a_share_group_is_described_with_the_partitions_that_its_members_read() -> None:
+    part = TopicPartition("t", 2)
+    member = WireMember("m-1", None, "m", "/10.0.0.1", epoch=4, topics=("t",), owned=(part,))
+    found = described(share_links(WireGroup("g", 0, "", "Stable", "share", "simple", (member,), 4, 4)))
+    assert isinstance(found, GroupDescription)
+    assert (found.protocol, found.assignor, found.epoch) == ("share", "simple", 4)
+    (only,) = found.members
+    assert (only.protocol, only.owned, only.topics, only.host) == ("share", (part,), ("t",), "10.0.0.1")
+
+
+def test_a_share_group_of_brokers_that_hide_its_lag_is_refused_by_name() -> None:
+    fake = share_links(WireGroup("g", 0, "", "Stable", "share", "simple", (), 4, 4))
+    fake.hides_lags = True
+    found = described(fake)
+    assert isinstance(found, BadInputError)
+    assert "group g is a share group" in str(found)
+    assert "4.2 and later" in str(found)
+    assert "ShareGroupDescribe" not in fake.asked
+
+
+def test_a_share_group_that_ends_between_two_requests_is_not_there() -> None:
+    found = described(share_links(WireGroup("g", NOT_FOUND, "", "Dead", "share", "", (), 0, 0)))
+    assert isinstance(found, UnknownNameError)
+
+
+def test_lags_are_read_and_minus_one_is_unknown() -> None:
+    parts = [TopicPartition("t", number) for number in range(3)]
+    offsets = (
+        WireShareOffsets(parts[0], 7, 3, 0, ""),
+        WireShareOffsets(parts[1], -1, -1, 0, ""),
+        WireShareOffsets(parts[2], -1, -1, 29, "denied"),
+    )
+    fake = links()
+    fake.answers["DescribeShareGroupOffsets"] = [(WireSharedOffsets("g", 0, "", offsets),)]
+    commits = share_lags(fake, ["g"])["g"]  # type: ignore[arg-type]
+    assert isinstance(commits, Commits)
+    assert (commits.offsets, commits.lags, list(commits.errors)) == (
+        {parts[0]: 7},
+        {parts[0]: 3, parts[1]: None},
+        [parts[2]],
+    )
+    fake.answers["DescribeShareGroupOffsets"] = [(WireSharedOffsets("g", 30, "denied", ()),)]
+    assert isinstance(share_lags(fake, ["g"])["g"], AnswerError)  # type: ignore[arg-type]
+
+
+def test_a_partition_that_a_share_answer_states_more_than_once_is_an_error() -> None:
+    part, other = TopicPartition("t", 0), TopicPartition("t", 1)
+    offsets = tuple(WireShareOffsets(queue, 7, lag, 0, "") for queue, lag in ((part, 3), (other, 3), (part, 2**62)))
+    fake = links()
+    fake.answers["DescribeShareGroupOffsets"] = [(WireSharedOffsets("g", 0, "", offsets),)]
+    commits = share_lags(fake, ["g"])["g"]  # type: ignore[arg-type]
+    assert isinstance(commits, Commits)
+    assert (commits.offsets, commits.lags, list(commits.errors)) == ({other: 7}, {other: 3}, [part])
+
+
+@pytest.mark.parametrize(("oldest", "lag"), [(0, 253), (100, 2**63 - 1), (253, 0), (2**63 - 1, None)])
+def test_more_than_a_partition_holds_is_no_lag_of_a_share_group(oldest: int, lag: int | None) -> None:
+    """An absurd lag counted as all that the partition ever had, and an offset beyond its end as no lag."""
+    part = TopicPartition("t", 0)
+    placed = SharePositions().locate("g", Commits({part: oldest}, {}, {part: lag}), {part: 250}, {part: 252})
+    assert isinstance(placed, Commits)
+    assert (placed.offsets, placed.lags, list(placed.errors)) == ({}, {}, [part])
+
+
+def positions(readings: list[tuple[int, int, int, int]]) -> list[int]:
+    """Positions from (oldest record not done, lag, end before, end after), one reading after the other."""
+    part, known = TopicPartition("t", 0), SharePositions()
+    placed = [
+        known.locate("g", Commits({part: oldest}, {}, {part: lag}), {part: before}, {part: after})
+        for oldest, lag, before, after in readings
+    ]
+    return [one.offsets[part] for one in placed if isinstance(one, Commits)]
+
+
+def test_the_position_of_a_share_group_that_stands_does_not_waver() -> None:
+    """Red where what comes in between two requests moves it: a step back looks like an offset that was reset."""
+    assert positions([(100, 150, 248, 252), (100, 400, 495, 503), (100, 650, 749, 751)]) == [100, 100, 100]
+    out_of_order = [(100, 120, 248, 252), (100, 370, 495, 503), (100, 620, 749, 751)]
+    assert positions(out_of_order) == [128, 128, 129]
+    assert positions([(100, 120, 248, 252), (300, 700, 998, 1002), (10, 990, 998, 1002)]) == [128, 300, 10]

@@ -3,10 +3,15 @@
 from pathlib import Path
 
 import pytest
+from confluent_kafka import KafkaException
+from confluent_kafka.admin import AdminClient
 
+from planner.documents.tenant_files import FILES_VARIABLE, HOSTS_VARIABLE
 from planner.errors import BadInputError
 from planner.sources.kafka import KafkaAdmin, KafkaSettings
 from planner.sources.kafka.connection import Address, can_connect
+from planner.sources.kafka.settings import _LOCATIONS, _PASSED_ON
+from planner.sources.rocketmq.transport import parse_address
 
 MODULES = "org.apache.kafka.common.security"
 SECRET = "p4ss=w,rd!"
@@ -127,3 +132,90 @@ def test_addresses_are_read_and_written() -> None:
     assert [str(Address.parse(one)) for one in ("kafka-0.svc:9092", "[::1]:9092")] == ["kafka-0.svc:9092", "[::1]:9092"]
     with pytest.raises(BadInputError, match="no Kafka bootstrap server"):
         KafkaAdmin([])
+
+
+@pytest.fixture
+def folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    """The folder of namespace ``shop``, whose files may be sent to one broker and one token server."""
+    for namespace in ("shop", "bank"):
+        (tmp_path / "tenants" / namespace).mkdir(parents=True)
+        (tmp_path / "tenants" / namespace / "key.pem").write_text("a key")
+    monkeypatch.setenv(FILES_VARIABLE, str(tmp_path / "tenants"))
+    monkeypatch.setenv(HOSTS_VARIABLE, '{"shop": ["kafka:9092", "login.example:443"]}')
+    return tmp_path / "tenants" / "shop"
+
+
+def test_a_tenants_file_names_files_of_its_own_folder_and_listed_endpoints(folder: Path) -> None:
+    settings = read(
+        folder,
+        f"ssl.key.location={folder}/key.pem\nsasl.oauthbearer.token.endpoint.url=https://login.example/oauth/token\n",
+    )
+    assert settings.get("ssl.key.location") == f"{folder}/key.pem"
+
+
+@pytest.mark.parametrize("name", sorted(_LOCATIONS))
+def test_a_tenants_file_has_no_other_file_read(folder: Path, tmp_path: Path, name: str) -> None:
+    """Red before: the planner authenticated with whatever key of the host the author of the file named."""
+    for path in (folder.parent / "bank" / "key.pem", folder / ".." / "bank" / "key.pem", "/etc/passwd", "key.pem"):
+        with pytest.raises(BadInputError, match=rf"client\.properties: {name} names a file outside"):
+            read(folder, f"ssl.keystore.type=PKCS12\n{name}={path}")
+    assert (
+        read(tmp_path, f"ssl.keystore.type=PKCS12\n{name}=/etc/passwd").get(name) == "/etc/passwd"
+    )  # an administrator's own file
+
+
+@pytest.mark.parametrize("java", ["truststore", "keystore"])
+def test_javas_names_of_files_are_held_to_the_same_folder(folder: Path, java: str) -> None:
+    with pytest.raises(BadInputError, match=r"names a file outside"):
+        read(folder, f"ssl.{java}.type=PEM\nssl.{java}.location=/etc/passwd")
+
+
+@pytest.mark.parametrize(
+    "url",
+    [
+        "https://rogue.example",
+        "http://login.example",
+        "https://rogue.example\\\\@login.example",
+        "https://login.example:1",
+        "",
+    ],
+)
+def test_a_tenants_account_goes_to_no_other_token_server(folder: Path, url: str) -> None:
+    with pytest.raises(BadInputError, match=r"token\.endpoint\.url (is no plain URL|would have)"):
+        read(folder, f"sasl.oauthbearer.token.endpoint.url={url}")
+
+
+@pytest.mark.parametrize(
+    "name",
+    [
+        "sasl.kerberos.kinit.cmd",
+        "sasl.kerberos.principal",
+        "sasl.kerberos.keytab",
+        "ssl.providers",
+        "ssl.engine.location",
+        "plugin.library.paths",
+        "sasl.oauthbearer.metadata.authentication.type",
+        "ssl.key.location.x",
+    ],
+)
+def test_what_starts_programs_or_loads_code_is_passed_on_for_nobody(tmp_path: Path, name: str) -> None:
+    with pytest.raises(BadInputError, match=rf"property {name} (has no use here|means something to Java)"):
+        read(tmp_path, f"{name}=touch /tmp/ran")
+
+
+def test_every_property_that_is_passed_on_is_librdkafkas() -> None:
+    """Red when a name is misspelt: the library says that there is no such property, and a file would be refused."""
+    unknown = []
+    for name in sorted(_PASSED_ON):
+        try:
+            AdminClient({name: "?"})
+        except KafkaException as error:
+            unknown += [name] if "No such configuration property" in str(error) else []
+    assert not unknown
+
+
+def test_an_account_in_an_address_is_refused_and_not_repeated() -> None:
+    for parse in (Address.parse, parse_address):
+        with pytest.raises(BadInputError, match="has an @: write host:port alone") as refused:
+            parse(f"user:{SECRET}@kafka")
+        assert SECRET not in str(refused.value)

@@ -169,4 +169,62 @@ def test_no_request_can_write() -> None:
         "DescribeGroups": 15,
         "ConsumerGroupDescribe": 69,
         "OffsetFetch": 9,
+        "ShareGroupDescribe": 77,
+        "DescribeShareGroupOffsets": 90,
     }
+
+
+DESCRIBED = bytes.fromhex(
+    "0000001200000000000200000003736707537461626c6500000003000000030773696d706c650317492b382b772b616154416135624b47497077"
+    "5273724100000000030363310b2f3132372e302e302e3102026f02579175fb7e7b460889cbff87a3f0204b026f04000000010000000300000005"
+    "00000017446e7978687650595352535a784e6b4133364a63436700000000030363300b2f3132372e302e302e3102026f02579175fb7e7b460889"
+    "cbff87a3f0204b026f04000000000000000200000004000000800000000000"
+)
+LAGS = bytes.fromhex(
+    "0000001300000000000203736702026f579175fb7e7b460889cbff87a3f0204b0700000000ffffffffffffffff00000000ffffffffffffffff00"
+    "00000000000001ffffffffffffffff00000000ffffffffffffffff0000000000000002ffffffffffffffff00000000ffffffffffffffff000000"
+    "0000000003ffffffffffffffff00000000ffffffffffffffff000000000000000400000000000000000000000000000000000001590000000000"
+    "000005000000000000000000000000000000000000015900000000000000000000"
+)
+"""What a broker 4.3.1 answered on share group ``sg`` of two librdkafka 2.15 members and a topic of six partitions."""
+
+FRAME = 5
+"""Bytes before an answer: correlation id and no tagged fields."""
+
+
+def test_a_recorded_description_of_a_share_group_is_read() -> None:
+    (group,) = requests.SHARE_GROUP_DESCRIBE.read(Reader(DESCRIBED[FRAME:]), 1)
+    assert (group.group, group.code, group.state, group.protocol_type) == ("sg", 0, "Stable", "share")
+    assert (group.assignor, group.epoch, group.assignment_epoch) == ("simple", 3, 3)
+    assert [(member.client_id, member.host, member.topics) for member in group.members] == [
+        ("c1", "/127.0.0.1", ("o",)),
+        ("c0", "/127.0.0.1", ("o",)),
+    ]
+    assert [[part.partition for part in member.owned] for member in group.members] == [[1, 3, 5], [0, 2, 4]]
+
+
+def test_recorded_lags_of_a_share_group_are_read_and_minus_one_is_kept() -> None:
+    (group,) = requests.DESCRIBE_SHARE_GROUP_OFFSETS.read(Reader(LAGS[FRAME:]), 1)
+    assert (group.group, group.code) == ("sg", 0)
+    assert [(entry.partition.partition, entry.start, entry.lag) for entry in group.offsets] == [
+        *((number, -1, -1) for number in range(4)),
+        (4, 0, 345),
+        (5, 0, 345),
+    ]
+
+
+@pytest.mark.parametrize(
+    ("api", "recorded"),
+    [(requests.SHARE_GROUP_DESCRIBE, DESCRIBED), (requests.DESCRIBE_SHARE_GROUP_OFFSETS, LAGS)],
+    ids=["description", "lags"],
+)
+def test_answers_on_share_groups_that_end_early_are_refused(api: requests.Api[object], recorded: bytes) -> None:
+    for length in range(
+        FRAME, len(recorded) - 1
+    ):  # the last byte ends the answer's own tagged fields: nothing is there
+        with pytest.raises(ProtocolError):
+            api.read(Reader(recorded[FRAME:length]), 1)
+
+
+def test_the_request_for_lags_asks_for_all_topics() -> None:
+    assert requests.share_offsets_request(("sg",)).hex() == "02" + "037367" + "00" + "00" + "00"

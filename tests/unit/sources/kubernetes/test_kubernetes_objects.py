@@ -95,6 +95,24 @@ def test_a_deletion_cost_is_read_as_the_replica_set_reads_it(written: str, read:
     assert pod_of({"metadata": meta, "spec": {}}, {}).deletion_cost == read
 
 
+def test_who_wrote_a_deletion_cost_last_is_the_field_manager_of_the_annotation() -> None:
+    def writer(manager: str, time: str, annotation: str) -> Any:
+        fields = {"f:metadata": {"f:annotations": {f"f:{annotation}": {}}}}
+        return {"manager": manager, "operation": "Update", "time": time, "fieldsV1": fields}
+
+    cost = "controller.kubernetes.io/pod-deletion-cost"
+    entries = [
+        writer("planner", "2026-11-21T10:00:00Z", cost),
+        writer("node-autoscaler", "2026-11-21T10:00:07Z", cost),
+        writer("kubelet", "2026-11-21T10:00:09Z", "other"),
+        {"manager": "status", "operation": "Update", "fieldsV1": {"f:status": {}}},
+    ]
+    meta = {"namespace": "shop", "name": "p", "uid": "p1", "annotations": {cost: "7"}, "managedFields": entries}
+    assert pod_of({"metadata": meta, "spec": {}}, {}).deletion_cost_by == "node-autoscaler"
+    meta["managedFields"] = None
+    assert pod_of({"metadata": meta, "spec": {}}, {}).deletion_cost_by is None
+
+
 def test_the_workload_of_a_pod_is_its_deployment_else_its_controller_else_none() -> None:
     sets = [replica_set("r1", **owned("Deployment", "app", "d1")), replica_set("r2")]
     workloads = deployments_by_replica_set(sets)

@@ -170,7 +170,8 @@ def test_sample_of_307_leaves_dropped_and_pop_entries_out() -> None:
     assert info.owned == (MessageQueue("TopicA", "broker-a", 0),)
     assert tuple(one.topic for one in info.subscriptions) == ("TopicA",)
     assert info.tuning.strategy_class == f"{REBALANCE}AllocateMessageQueueAveragely"
-    assert info.tuning.threads == 20  # from the core size, as this client does not tell the maximum
+    assert info.tuning.threads == 20
+    assert info.tuning.cached_messages == 0  # of the queue that it still owns
     assert (info.tuning.batch_size, info.tuning.pull_threshold) == (None, None)
     assert info.tuning.started_at_ms == 1795234286722
     assert info.tuning.figures == (TopicFigures("TopicA", consume_rt_ms=1.179, ok_per_s=0.78, failed_per_s=0.0),)
@@ -260,10 +261,12 @@ def test_client_that_tells_nothing_of_itself() -> None:
     assert answers.running_info(b"{}").owned == ()
 
 
-def test_orderly_and_the_largest_pool_are_taken_from_properties() -> None:
+def test_order_and_the_pool_as_it_is_are_taken_from_properties() -> None:
     told = {"PROP_CONSUMEORDERLY": "true", "consumeThreadMax": "64", "PROP_THREADPOOL_CORE_SIZE": "20"}
     tuning = running({**told, "consumeMessageBatchMaxSize": "16", "pullThresholdForQueue": "-1"}).tuning
-    assert (tuning.orderly, tuning.threads, tuning.batch_size, tuning.pull_threshold) == (True, 64, 16, -1)
+    assert (tuning.orderly, tuning.threads, tuning.batch_size, tuning.pull_threshold) == (True, 20, 16, -1)
+    assert running({"consumeThreadMin": "20", "consumeThreadMax": "64"}).tuning.threads == 20
+    assert running({"PROP_THREADPOOL_CORE_SIZE": "-1"}).tuning.threads is None  # clients of other languages
 
 
 def test_property_that_is_no_number_is_unknown() -> None:

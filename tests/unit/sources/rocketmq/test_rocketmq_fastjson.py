@@ -6,10 +6,10 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from planner.bounded import MOST_DEPTH
 from planner.errors import OutOfReachError
 from planner.sources.rocketmq import fastjson
 from planner.sources.rocketmq.errors import JsonError
+from planner.text.bounded import MOST_DEPTH
 from tests.unit.sources.rocketmq import java_json, samples
 from tests.unit.sources.rocketmq.java_json import queue_key
 

@@ -63,7 +63,8 @@ final class DeliveryLog implements AutoCloseable {
                 .append(Long.toString(message.getStoreTimestamp()));
             if (tellsMessages) {
                 writer.append('\t').append(message.getMsgId())
-                    .append('\t').append(Integer.toString(message.getReconsumeTimes()));
+                    .append('\t').append(Integer.toString(message.getReconsumeTimes()))
+                    .append('\t').append(message.getTags() == null ? "" : message.getTags());
             }
             writer.append('\n');
             if (flushesEach) {

@@ -1,8 +1,8 @@
 package dev.consumerplanner.load;
 
 /**
- * Runs real RocketMQ clients for tests: {@code consume}, {@code poll}, {@code fetch}, {@code produce} or {@code ward},
- * then {@code --flag value ...}.
+ * Runs real RocketMQ clients for tests: {@code consume}, {@code poll}, {@code fetch}, {@code produce}, {@code send}
+ * or {@code ward}, then {@code --flag value ...}.
  */
 public final class Main {
     private Main() {
@@ -21,7 +21,7 @@ public final class Main {
 
     private static void run(String[] arguments) throws Exception {
         if (arguments.length == 0) {
-            throw new IllegalArgumentException("expected: consume|poll|fetch|produce|ward --flag value ...");
+            throw new IllegalArgumentException("expected: consume|poll|fetch|produce|send|ward --flag value ...");
         }
         Options options = Options.parse(arguments, 1);
         switch (arguments[0]) {
@@ -29,9 +29,10 @@ public final class Main {
             case "poll" -> new Poller(options).run();
             case "fetch" -> new Fetcher(options).run();
             case "produce" -> new Producer(options).run();
+            case "send" -> new Sender(options).run();
             case "ward" -> new Ward(options).run();
             default -> throw new IllegalArgumentException(
-                "expected consume, poll, fetch, produce or ward, found " + arguments[0]);
+                "expected consume, poll, fetch, produce, send or ward, found " + arguments[0]);
         }
     }
 }

@@ -38,12 +38,14 @@ final class Producer {
 
     private final Options options;
     private final List<Lane> lanes = new ArrayList<>();
+    private final String[] tags;
     private final Semaphore inFlight = new Semaphore(MAX_IN_FLIGHT);
     private final CountDownLatch finished = new CountDownLatch(1);
     private volatile boolean stopping;
 
     Producer(Options options) throws IOException {
         this.options = options;
+        this.tags = options.get("tags", "").isEmpty() ? new String[0] : options.list("tags").toArray(new String[0]);
         for (String line : Files.readAllLines(Path.of(options.need("plan")))) {
             lanes.add(new Lane(line.trim().split("\\s+"), lanes.size() * GOLDEN % 1));
         }
@@ -156,6 +158,9 @@ final class Producer {
         private void send(DefaultMQProducer producer, int bodyBytes) throws InterruptedException {
             byte[] number = Long.toString(attempted).getBytes(StandardCharsets.US_ASCII);
             Message message = new Message(queue.getTopic(), Arrays.copyOf(number, Math.max(number.length, bodyBytes)));
+            if (tags.length > 0) {
+                message.setTags(tags[(int) (attempted % tags.length)]);
+            }
             try {
                 producer.send(message, queue, new SendCallback() {
                     @Override

@@ -54,7 +54,7 @@ final class Strategies {
 
     /**
      * {@code --broker-rooms broker=room,... --client-rooms client id=room,...}. A name with a star, {@code near*=r1}, is
-     * of all clients whose instance begins so: pods of a Deployment, whose ids nobody knows before they run.
+     * of all clients whose id or instance begins so: pods of a Deployment, whose ids nobody knows before they run.
      */
     private static AllocateMessageQueueStrategy nearby(AllocateMessageQueueStrategy inner, Options options) {
         Map<String, String> brokers = options.pairs("broker-rooms");
@@ -67,16 +67,19 @@ final class Strategies {
 
             @Override
             public String consumerDeployIn(String clientId) {
-                return clients.getOrDefault(clientId, roomOfInstance(clients, clientId));
+                return clients.getOrDefault(clientId, roomByBeginning(clients, clientId));
             }
         });
     }
 
-    private static String roomOfInstance(Map<String, String> clients, String clientId) {
+    private static String roomByBeginning(Map<String, String> clients, String clientId) {
         String instance = clientId.substring(clientId.indexOf('@') + 1);
         return clients.entrySet().stream()
             .filter(room -> room.getKey().endsWith("*"))
-            .filter(room -> instance.startsWith(room.getKey().substring(0, room.getKey().length() - 1)))
+            .filter(room -> {
+                String beginning = room.getKey().substring(0, room.getKey().length() - 1);
+                return instance.startsWith(beginning) || clientId.startsWith(beginning);
+            })
             .map(Map.Entry::getValue)
             .findFirst()
             .orElse(null);

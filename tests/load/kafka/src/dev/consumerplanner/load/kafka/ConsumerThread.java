@@ -90,8 +90,21 @@ final class ConsumerThread extends Thread implements ConsumerRebalanceListener {
         // "^" marks a pattern, as librdkafka has it.
         if (topics.size() == 1 && topics.get(0).startsWith("^")) {
             consumer.subscribe(Pattern.compile(topics.get(0)), this);
+        } else if (topics.size() == 1 && topics.get(0).startsWith("~")) {
+            subscribeByBroker(consumer, topics.get(0).substring(1));
         } else {
             consumer.subscribe(topics, this);
+        }
+    }
+
+    /** The broker evaluates this pattern (KIP-848), which only clients since 4.0 can ask for. */
+    private void subscribeByBroker(KafkaConsumer<byte[], byte[]> consumer, String pattern) {
+        try {
+            Class<?> type = Class.forName("org.apache.kafka.clients.consumer.SubscriptionPattern");
+            Object asked = type.getConstructor(String.class).newInstance(pattern);
+            KafkaConsumer.class.getMethod("subscribe", type, ConsumerRebalanceListener.class).invoke(consumer, asked, this);
+        } catch (ReflectiveOperationException failure) {
+            throw new IllegalStateException(failure);
         }
     }
 

@@ -1,0 +1,1 @@
+"""Plans on their way to people and, approved, into a cluster."""

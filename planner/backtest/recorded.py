@@ -1,0 +1,259 @@
+"""A group's past out of metrics as a scenario to play, and what that past cost as it was."""
+
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
+from datetime import datetime
+from math import ceil
+from typing import Protocol
+
+import numpy as np
+from numpy.typing import NDArray
+
+from planner.backtest.scenario import SECONDS_AN_HOUR, STEP_S, Floats, Prices, Scenario
+from planner.model.points import MetricHistory
+from planner.model.queues import MessageQueue, Queue
+
+LEAST_KNOWN = 0.9
+"""Less of the arrivals or of the members known, and a comparison would rest on what nobody saw."""
+DROWNS_S = 60.0
+"""More waits in a queue than is consumed of it in a minute: its consumer has work all the time."""
+LEAST_DROWNED = 3
+"""So many readings of a group that drowns show what its consumers can do: a single one may be a restart."""
+COMMIT_S = 5.0
+"""What was consumed and is not yet committed counts as waiting for up to so many seconds (both systems' default)."""
+MARKERS = 1
+"""Messages that may wait for ever in a queue: the marker that ends a transaction is never consumed."""
+DEFAULT_PRICES = Prices(rebalance_h=0.25, late_minute_h=1.0)
+DEFAULT_STRATEGIES = {"kafka": "range", "rocketmq": "AVG"}
+"""What clients of each system run unless they are set otherwise; metrics do not show it."""
+
+
+@dataclass(frozen=True, slots=True)
+class PlaySettings:
+    """What metrics do not show: ``capacity`` (messages per second and consumer) where it is stated, and the rest.
+
+    ``queues_each`` is how many queues each topic has, for metrics that show topics alone.
+    """
+
+    capacity: float | None = None
+    queues_each: int | None = None
+    pod_start_s: float = 30.0
+    late_after_s: float = 60.0
+    every_s: float = 60.0
+    prices: Prices = DEFAULT_PRICES
+
+
+@dataclass(frozen=True, slots=True)
+class AsItWas:
+    """What metrics show of the members: consumer-hours, changes of their number, counts, and late minutes.
+
+    ``rebalances`` are at least so many, as what changed back between two readings is in no metric.
+    """
+
+    hours: float
+    rebalances: int
+    late_minutes: int
+    fewest: int
+    most: int
+
+    def cost_h(self, prices: Prices) -> float:
+        """Return consumer-hours, with rebalances and late minutes at their prices."""
+        return self.hours + prices.rebalance_h * self.rebalances + prices.late_minute_h * self.late_minutes
+
+
+@dataclass(frozen=True, slots=True)
+class RecordedGroup:
+    """A group that can be played. ``capacity_source`` says where the capacity comes from, ``known`` how much is known.
+
+    ``known`` is the share of the arrivals' readings (0 to 1); the others keep the rate before them.
+    """
+
+    group: str
+    scenario: Scenario
+    past: AsItWas
+    capacity_source: str
+    known: float
+
+
+@dataclass(frozen=True, slots=True)
+class NotPlayable:
+    """A group whose past cannot be played, and why: a sentence without its full stop that ends in what helps."""
+
+    group: str
+    reason: str
+
+
+class _Span(Protocol):
+    @property
+    def seconds(self) -> float: ...
+
+    @property
+    def arrival_rate(self) -> float | None: ...
+
+    @property
+    def consumption_rate(self) -> float | None: ...
+
+    @property
+    def lag(self) -> int | None: ...
+
+
+@dataclass(frozen=True, slots=True)
+class _Grid:
+    """Readings by row (queue or topic) and column (time); NaN is unknown. Rates in messages per second."""
+
+    arrival: Floats
+    consumption: Floats
+    lag: Floats
+
+
+def recorded_group(
+    history: MetricHistory, since: datetime, until: datetime, settings: PlaySettings
+) -> RecordedGroup | NotPlayable:
+    """Return the group's past between the two times as a scenario, or why there is none."""
+    step_s = STEP_S * ceil(max(history.period_s, 60.0) / STEP_S)
+    columns = int((until - since).total_seconds() // step_s)
+    middles: Floats = np.array([since.timestamp() + step_s * (column + 0.5) for column in range(columns)])
+    rows = _rows(history, settings.queues_each)
+    if isinstance(rows, str):
+        return NotPlayable(history.group, rows)
+    grid = _grid([spans for _, _, spans in rows], middles)
+    members = _on_grid([(point.at, point.seconds, point.members) for point in history.points], middles)
+    if reason := _unknown(grid, members):
+        return NotPlayable(history.group, reason)
+    queues = [queue for _, owned, _ in rows for queue in owned]
+    capacity, source = _capacity(grid, members, len(queues), settings.capacity)
+    if capacity is None:
+        return NotPlayable(history.group, source)
+    whole_members = _carried(members[None, :])[0]
+    scenario = Scenario(
+        queues=queues,
+        messages=_messages(grid, rows, step_s),
+        interval_s=step_s,
+        history_s=0.0,
+        system=history.system,
+        strategy=DEFAULT_STRATEGIES[history.system],
+        capacity=capacity,
+        pod_start_s=settings.pod_start_s,
+        lowest=1,
+        highest=max(len(queues), 1),
+        start=int(np.clip(whole_members[0], 1, len(queues))),
+        late_after_s=settings.late_after_s,
+        prices=settings.prices,
+        every_s=settings.every_s,
+        seed=1,
+    )
+    past = _as_it_was(grid, whole_members, step_s, settings.late_after_s)
+    return RecordedGroup(history.group, scenario, past, source, float(np.isfinite(grid.arrival).mean()))
+
+
+_Row = tuple[str, list[Queue], Sequence[tuple[datetime, _Span]]]
+
+
+def _rows(history: MetricHistory, queues_each: int | None) -> list[_Row] | str:
+    """Return for each queue, or topic with its queues, what was read of it, sorted as the clients sort queues."""
+    by_queue: dict[Queue, list[tuple[datetime, _Span]]] = {}
+    for interval in history.intervals:
+        by_queue.setdefault(interval.queue, []).append((interval.ended_at, interval))
+    if by_queue:
+        return [(str(queue), [queue], by_queue[queue]) for queue in sorted(by_queue)]
+    if not history.by_topic:
+        return "no metric shows what arrives in its queues: see planner history"
+    if queues_each is None:
+        return "its metrics show topics, not queues: state --queues-each N, and the load counts as even over them"
+    by_topic: dict[str, list[tuple[datetime, _Span]]] = {}
+    for point in history.by_topic:
+        by_topic.setdefault(point.topic or "", []).append((point.at, point))
+    return [
+        (topic, [MessageQueue(topic, "any", number) for number in range(queues_each)], by_topic[topic])
+        for topic in sorted(by_topic)
+    ]
+
+
+def _grid(rows: Sequence[Sequence[tuple[datetime, _Span]]], middles: Floats) -> _Grid:
+    def of(name: str) -> Floats:
+        return np.array(
+            [_on_grid([(at, span.seconds, getattr(span, name)) for at, span in spans], middles) for spans in rows]
+        ).reshape(len(rows), len(middles))
+
+    return _Grid(of("arrival_rate"), of("consumption_rate"), of("lag"))
+
+
+def _on_grid(spans: Iterable[tuple[datetime, float, float | None]], middles: Floats) -> Floats:
+    """Return the figure of the span around each time, NaN where none is or it is unknown."""
+    known = sorted((at.timestamp(), seconds, np.nan if value is None else value) for at, seconds, value in spans)
+    if not known:
+        return np.full(len(middles), np.nan)
+    ends, lengths, values = (np.array(column, dtype=float) for column in zip(*known, strict=True))
+    index = np.minimum(np.searchsorted(ends, middles), len(ends) - 1)
+    inside = (middles <= ends[index]) & (middles > ends[index] - lengths[index])
+    return np.where(inside, values[index], np.nan)
+
+
+def _unknown(grid: _Grid, members: Floats) -> str:
+    """Return why too little is known to play the past, empty where enough is."""
+    if not members.size:
+        return "the time between two readings is longer than the time that was asked for: ask for more --days"
+    for name, values in (("what arrives", grid.arrival), ("how many members there are", members)):
+        known = float(np.isfinite(values).mean()) if values.size else 0.0
+        if known < LEAST_KNOWN:
+            return f"{name} is known for {known:.0%} of the time, {LEAST_KNOWN:.0%} are needed: ask for other --days"
+    if not np.nansum(grid.arrival) > 0:
+        return "nothing arrived in all that time"
+    return ""
+
+
+def _capacity(grid: _Grid, members: Floats, queues: int, stated: float | None) -> tuple[float | None, str]:
+    """Return what one consumer can do in messages per second, with where that comes from, or why it is unknown."""
+    if stated is not None:
+        return stated, "stated"
+    active = np.nan_to_num(grid.arrival) > 0
+    waits = _waits_always(grid) | ~active
+    drowned = waits.all(axis=0) & active.any(axis=0) & (members > 0)
+    drowned[1:] &= members[1:] == members[:-1]
+    rates = np.nansum(grid.consumption, axis=0)[drowned] / np.minimum(members[drowned], queues)
+    if len(rates) < LEAST_DROWNED or not np.median(rates) > 0:
+        return None, (
+            "it was never behind with all of its queues, so that no metric shows what one consumer can do: state "
+            "--capacity GROUP=MESSAGES_PER_SECOND"
+        )
+    return float(np.median(rates)), f"the median of {len(rates)} readings in which all queues were far behind"
+
+
+def _waits_always(grid: _Grid) -> NDArray[np.bool_]:
+    """Return where at both ends of a reading more than a minute's consumption waited."""
+    before = np.concatenate([np.full((len(grid.lag), 1), np.nan), grid.lag[:, :-1]], axis=1)
+    return np.asarray((np.fmin(before, grid.lag) > DROWNS_S * grid.consumption) & np.isfinite(before), dtype=np.bool_)
+
+
+def _messages(grid: _Grid, rows: Sequence[_Row], step_s: float) -> Floats:
+    """Return messages by reading and queue; a topic's are spread evenly over its queues."""
+    arrived = _carried(grid.arrival) * step_s
+    return np.concatenate(
+        [np.repeat(arrived[[row]].T / len(queues), len(queues), axis=1) for row, (_, queues, _) in enumerate(rows)],
+        axis=1,
+    )
+
+
+def _carried(values: Floats) -> Floats:
+    """Return the rows, each unknown value replaced by the one before it, at the begin by the first one; 0 if none."""
+    columns = np.arange(values.shape[1])
+    last = np.maximum.accumulate(np.where(np.isfinite(values), columns, -1), axis=1)
+    first = np.argmax(np.isfinite(values), axis=1)[:, None]
+    filled = np.take_along_axis(values, np.where(last < 0, first, last), axis=1)
+    return np.asarray(np.nan_to_num(filled))
+
+
+def _as_it_was(grid: _Grid, members: Floats, step_s: float, late_after_s: float) -> AsItWas:
+    """Return what the past cost.
+
+    A message waits too long where more waits than came in within the allowed time: what is consumed first came first.
+    """
+    limit = np.nan_to_num(grid.arrival) * (late_after_s + COMMIT_S) + MARKERS
+    late = (np.nan_to_num(grid.lag) > limit).any(axis=0)
+    return AsItWas(
+        hours=float(members.sum() * step_s / SECONDS_AN_HOUR),
+        rebalances=int(np.count_nonzero(np.diff(members))),
+        late_minutes=round(float(late.sum()) * step_s / 60.0),
+        fewest=int(members.min()),
+        most=int(members.max()),
+    )

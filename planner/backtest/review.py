@@ -1,0 +1,39 @@
+"""A group's past beside what the planner and a tuned KEDA would have done with the same load."""
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+
+from planner.backtest.compare import compare
+from planner.backtest.play import Run
+from planner.backtest.recorded import RecordedGroup
+
+REVIEWED = ("planner", "keda")
+
+
+@dataclass(frozen=True, slots=True)
+class Review:
+    """One group's past and what two policies would have made of its load; costs in consumer-hours."""
+
+    recorded: RecordedGroup
+    planner: Run
+    keda: Run
+
+    @property
+    def past_cost_h(self) -> float:
+        """What the past cost as it was."""
+        return self.recorded.past.cost_h(self.recorded.scenario.prices)
+
+    def saved_h(self, run: Run) -> float:
+        """Return what a policy would have saved; below 0 where it would have cost more."""
+        return self.past_cost_h - run.cost_h(self.recorded.scenario.prices)
+
+
+def review(recorded: RecordedGroup, report: Callable[[str], None] = lambda _: None) -> Review:
+    """Return the group's review; ``report`` gets each policy's name before it is played."""
+    planner, keda = compare(recorded.scenario, REVIEWED, report)
+    return Review(recorded, planner, keda)
+
+
+def most_saved_first(reviews: Sequence[Review]) -> list[Review]:
+    """Return the reviews by what the planner saves, the largest first, equal ones by name."""
+    return sorted(reviews, key=lambda it: (-it.saved_h(it.planner), it.recorded.group))

@@ -1,0 +1,127 @@
+"""The page of ``planner backtest``: what each policy cost, and which counts it ordered for which load."""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from itertools import pairwise
+from pathlib import Path
+
+import numpy as np
+
+from planner import __version__
+from planner.backtest.play import Run
+from planner.backtest.scenario import SECONDS_AN_HOUR, STEP_S, Scenario
+from planner.report import words
+from planner.report.doctor import check_page
+from planner.report.extra import load
+from planner.report.page import template
+from planner.storage.files import write_atomically
+
+TEMPLATE = "backtest.html.j2"
+FILTERS = ("number", "duration", "rate")
+
+MOST_POINTS = 600
+"""More of the load would lie on one pixel."""
+MOST_STEPS = 2000
+"""More changes of one policy would be a block of colour; of so many only the first are drawn, and the page says so."""
+COLOURS = ("var(--chosen)", "var(--staying)", "var(--lag)", "var(--consumption)")
+"""Of the policies in their order; what is beyond has its line in the table alone."""
+
+
+@dataclass(frozen=True, slots=True)
+class CountLine:
+    """The counts that a policy ordered: hours since the begin, and the count from then on."""
+
+    policy: str
+    colour: str
+    steps: tuple[tuple[float, int], ...]
+
+
+@dataclass(frozen=True, slots=True)
+class BacktestChart:
+    """Load in consumers by hour since the begin (its mean, and its most within each stretch), and ordered counts."""
+
+    hours: float
+    loads: tuple[tuple[float, float, float], ...]
+    lines: tuple[CountLine, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class Row:
+    """One policy's line: its run, cost in consumer-hours, cost over the least, and a bar (0 to 100)."""
+
+    run: Run
+    cost_h: float
+    over: float
+    bar: float
+    share_late: float
+
+
+def backtest_chart(scenario: Scenario, runs: Sequence[Run]) -> BacktestChart:
+    """Return the chart's figures."""
+    hours = scenario.steps * STEP_S / SECONDS_AN_HOUR
+    lines = [
+        CountLine(run.policy, colour, _steps(scenario.start, run, hours))
+        for run, colour in zip(runs, COLOURS, strict=False)
+    ]
+    return BacktestChart(hours, tuple(_loads(scenario)), tuple(lines))
+
+
+def _steps(start: int, run: Run, hours: float) -> tuple[tuple[float, int], ...]:
+    ordered = [(second / SECONDS_AN_HOUR, count) for second, count in run.changes[:MOST_STEPS]]
+    last = ordered[-1][1] if ordered else start
+    return ((0.0, start), *ordered, *([(hours, last)] if len(run.changes) <= MOST_STEPS else []))
+
+
+def _loads(scenario: Scenario) -> list[tuple[float, float, float]]:
+    totals = scenario.played.sum(axis=1) / scenario.interval_s / scenario.capacity
+    edges = np.unique(np.linspace(0, len(totals), min(MOST_POINTS, len(totals)) + 1).astype(int)).tolist()
+    hour = scenario.interval_s / SECONDS_AN_HOUR
+    return [
+        (round(last * hour, 4), round(float(totals[first:last].mean()), 3), round(float(totals[first:last].max()), 3))
+        for first, last in pairwise(edges)
+    ]
+
+
+def write_backtest_page(path: Path, scenario: Scenario, runs: Sequence[Run]) -> Path:
+    """Write the page as one self-contained file and return its path; raises as ``check_page`` does."""
+    check_page(path)
+    return write_atomically(path, render_backtest(scenario, runs))
+
+
+def render_backtest(scenario: Scenario, runs: Sequence[Run]) -> str:
+    """Return the page's HTML; equal runs give equal pages."""
+    page = template(TEMPLATE, FILTERS)
+    load("vl_convert")
+    from planner.report import charts  # noqa: PLC0415  # it needs the extra
+
+    chart = backtest_chart(scenario, runs)
+    rows = _rows(scenario, runs)
+    cheapest = min(rows, key=lambda row: row.cost_h)
+    html: str = page.render(
+        head=f"{words.duration(scenario.steps * STEP_S)} of load under {words.number(len(runs))} policies",
+        scenario=scenario,
+        rows=rows,
+        cheapest=cheapest.run.policy,
+        chart=chart,
+        cut=[run.policy for run in runs[: len(COLOURS)] if len(run.changes) > MOST_STEPS],
+        told=_sentence(rows, cheapest),
+        wide=charts.backtest_svg(chart, charts.WIDE),
+        narrow=charts.backtest_svg(chart, charts.NARROW),
+        version=__version__,
+    )
+    return html
+
+
+def _rows(scenario: Scenario, runs: Sequence[Run]) -> list[Row]:
+    costs = [run.cost_h(scenario.prices) for run in runs]
+    least, most = max(min(costs), 1e-9), max(*costs, 1e-9)
+    late_h = scenario.prices.late_minute_h
+    return [
+        Row(run, cost, cost / least, 100 * cost / most, 100 * late_h * run.totals.late_minutes / most)
+        for run, cost in zip(runs, costs, strict=True)
+    ]
+
+
+def _sentence(rows: Sequence[Row], cheapest: Row) -> str:
+    others = ", ".join(f"{row.run.policy} {row.over:.2f}" for row in rows if row is not cheapest)
+    return f"The load in consumers, and the counts that policies ordered. {cheapest.run.policy} costs least; {others}."

@@ -1,0 +1,132 @@
+"""What former runs left below the data folder, for a run that has no lag history: samples, and how often runs come."""
+
+from collections.abc import Iterator
+from datetime import datetime, timedelta
+from itertools import pairwise
+from pathlib import Path
+from statistics import median
+from typing import Final
+
+from planner.documents.policy import ConsumerScalingPolicy
+from planner.model.samples import GroupSample
+from planner.runs.landed import read_sample
+from planner.snapshot.settings import RECENT
+from planner.storage.files import remove_file
+from planner.storage.landing import files_before, samples_of_group
+from planner.storage.layout import history_folder, is_time_name, runs_folder, time_name, time_of_name
+from planner.storage.tidying import remove_leftovers, remove_run
+
+MOST_OFFSETS: Final = 200_000
+"""Of queues, in the samples of one group: about 150 MB as intervals. Of a larger group less of the past is read."""
+
+RUNS_FOR_PERIOD: Final = 6
+"""How often runs come is taken from the last ones, so that a new schedule counts within an hour or so."""
+
+LEAST_FOR_SCHEDULE: Final = 2
+"""So many times between runs show a schedule: one alone may be chance."""
+
+REGULAR: Final = 0.5
+"""By this share of the median the times between runs may differ, and still be a schedule."""
+
+LEAST_BREAKS: Final = 2
+"""So many times between two runs have to fit into a window, or its mean would rest on a single figure."""
+
+_SPARE: Final = timedelta(hours=1)
+"""A sample outlives its use by so much, as another run may be reading it."""
+
+
+def former_samples(data: Path, policy: ConsumerScalingPolicy, until: datetime) -> tuple[GroupSample, ...]:
+    """Return the group's landed samples up to ``until``, oldest first: of six hours, or the policy's longer times.
+
+    Of a group of very many queues less is read (``MOST_OFFSETS``), but always over the policy's own times.
+    """
+    own = until - _own_times(policy)
+    first = min(own, until - RECENT)
+    samples: list[GroupSample] = []
+    offsets = 0
+    for sample in _newest_first(data, policy, until):
+        if sample.at < first or (offsets > MOST_OFFSETS and sample.at < own):
+            break
+        samples.append(sample)
+        offsets += len(sample.offsets)
+    return tuple(reversed(samples))
+
+
+def _own_times(policy: ConsumerScalingPolicy) -> timedelta:
+    spec = policy.spec
+    quiet_s = spec.stabilisation.seconds if spec.stabilisation else 0
+    return timedelta(seconds=max(spec.window.seconds, quiet_s, spec.behavior.longest_period_s))
+
+
+def _newest_first(data: Path, policy: ConsumerScalingPolicy, until: datetime) -> Iterator[GroupSample]:
+    source = policy.spec.source
+    landed = samples_of_group(data, (source.system, source.cluster, source.group), time_name(until))
+    # Names have the time to the millisecond only, so the sample itself has the last word.
+    return (sample for sample in map(read_sample, landed) if sample.at <= until)
+
+
+def gap_period_s(data: Path, policy: ConsumerScalingPolicy, until: datetime, sample_every_s: float) -> float:
+    """Return the period by which gaps in the group's samples are judged, in seconds.
+
+    Runs that come regularly sample the group at both ends of the time between them, and what arrived meanwhile is known
+    exactly: that is a long period and no hole. A run that is missing is one. Where fewer than two such times fit into
+    the policy's window, only the samples of a watch (``sample_every_s``) count.
+    """
+    period_s = run_period_s(data, until)
+    if period_s is None or LEAST_BREAKS * period_s > policy.spec.window.seconds:
+        return sample_every_s
+    return max(sample_every_s, period_s)
+
+
+def run_period_s(data: Path, until: datetime) -> float | None:
+    """Return how far apart the last runs up to ``until`` ended, in seconds; ``None`` for a first run."""
+    apart = _apart(_end_times(data, until))
+    return median(apart) if apart else None
+
+
+def schedule_period_s(data: Path, until: datetime) -> float | None:
+    """Return the period by which runs come, in seconds; ``None`` where the last ones show no schedule.
+
+    The present run, which ends at ``until``, counts. It takes two times between runs at least, none of them off by more
+    than half of their median: what somebody starts by hand now and then has no period.
+    """
+    apart = _apart([*(time for time in _end_times(data, until) if time < until), until])
+    if len(apart) < LEAST_FOR_SCHEDULE:
+        return None
+    middle = median(apart)
+    return float(round(middle)) if all(abs(other - middle) <= REGULAR * middle for other in apart) else None
+
+
+def _end_times(data: Path, until: datetime) -> list[datetime]:
+    names = sorted(name for name in _run_names(data) if name <= time_name(until))[-RUNS_FOR_PERIOD:]
+    return [time_of_name(name) for name in names]
+
+
+def _apart(times: list[datetime]) -> list[float]:
+    return [(after - before).total_seconds() for before, after in pairwise(times)]
+
+
+def _run_names(data: Path) -> Iterator[str]:
+    return (path.name for path in runs_folder(data).glob("*") if is_time_name(path.name))
+
+
+def forget(data: Path, policies: tuple[ConsumerScalingPolicy, ...], until: datetime, keep_days: int) -> None:
+    """Remove runs that are older than ``keep_days`` days, and samples that no later run would read.
+
+    A data folder with a lag history keeps its samples: packing them is the history's part. Raises ``StorageError``
+    for what cannot be removed.
+    """
+    oldest = time_name(until - timedelta(days=keep_days))
+    remove_leftovers(data)
+    for name in [name for name in _run_names(data) if name < oldest]:
+        remove_run(runs_folder(data) / name)
+    if history_folder(data).exists():
+        return
+    reach = max([RECENT, *map(_own_times, policies)])
+    forget_samples(data, until - reach - _SPARE)
+
+
+def forget_samples(data: Path, before: datetime) -> None:
+    """Remove landed samples of a time before ``before``. Raises ``StorageError`` where one cannot be removed."""
+    for path in files_before(data, time_name(before)):
+        remove_file(path)

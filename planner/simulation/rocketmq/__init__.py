@@ -1,0 +1,1 @@
+"""RocketMQ groups: every member allocates its own queues, by a strategy that counts positions or goes by names."""

@@ -1,0 +1,86 @@
+"""Pages on loads: what planner demand, planner backtest and planner advise --prometheus draw."""
+
+from dataclasses import replace
+from datetime import UTC, datetime, timedelta
+
+import pytest
+
+from planner.backtest.plant import Totals
+from planner.backtest.play import Run
+from planner.backtest.recorded import AsItWas, NotPlayable, RecordedGroup
+from planner.backtest.review import Review, most_saved_first
+from planner.demand.outlook import outlook_of
+from planner.model.points import GroupPoint
+from planner.report import backtest
+from planner.report.backtest import backtest_chart, render_backtest
+from planner.report.demand import AHEAD_SHARE, MOST_POINTS, demand_chart, render_demand
+from planner.report.past_advice import render_past_advice
+from tests.backtest_builders import scenario
+
+NOW = datetime(2026, 11, 25, 12, tzinfo=UTC)
+
+
+def points(minutes: int) -> list[GroupPoint]:
+    """Return a load of 100 messages a second that is unknown for one hour, three hours ago."""
+    return [
+        GroupPoint(
+            NOW - timedelta(minutes=age), 60.0, None if 180 <= age < 240 else 100.0, None, None, None, None, False
+        )
+        for age in range(minutes - 1, -1, -1)
+    ]
+
+
+def run(policy: str, hours: float, late_minutes: int = 0, changes: int = 1) -> Run:
+    totals = Totals()
+    totals.seconds, totals.late_minutes, totals.rebalances = 3600 * hours, late_minutes, changes
+    return Run(policy, "one setting", totals, tuple((60.0 * number, 1 + number % 2) for number in range(changes)))
+
+
+def test_what_is_ahead_takes_its_share_of_the_chart_and_a_gap_stays_one() -> None:
+    """Red when days of past squeeze two hours to a line, or when nothing observed is drawn as a load."""
+    spans = points(3 * 1440)
+    outlook = outlook_of([100.0] * 180, NOW)
+    assert outlook is not None
+    chart = demand_chart(NOW, spans, outlook)
+    assert len(chart.past) <= MOST_POINTS
+    ahead = (chart.ahead[-1].at - NOW) / (chart.ahead[-1].at - chart.past[0].at)
+    assert ahead == pytest.approx(AHEAD_SHARE, abs=0.01)
+    unknown = [point.at for point in chart.past if point.rate is None]
+    assert NOW - timedelta(minutes=200) in unknown
+    assert NOW - timedelta(minutes=100) not in unknown
+    page = render_demand("<shop>", NOW, spans, outlook)
+    assert "&lt;shop&gt;" in page
+    assert "<svg" in page
+
+
+def test_a_backtest_page_names_the_least_and_what_it_leaves_out(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(backtest, "MOST_STEPS", 5)
+    group = scenario(rates=[100.0] * 30 + [300.0] * 30)
+    runs = [run("planner", 2.0), run("keda", 3.0, late_minutes=1, changes=9)]
+    chart = backtest_chart(group, runs)
+    assert (chart.hours, chart.loads[0], chart.loads[-1][1:]) == (
+        1.0,
+        (pytest.approx(1 / 60, abs=1e-4), 1.0, 1.0),
+        (3.0, 3.0),
+    )
+    assert chart.lines[0].steps == ((0.0, 2), (0.0, 1), (1.0, 1))
+    page = render_backtest(group, runs)
+    # 2 h and one rebalance against 3 h, nine rebalances and one late minute, by 0.25 h and 1 h: 2.25 and 6.25.
+    assert "planner costs least; keda 2.78." in page
+    assert "Only the first changes of keda are drawn." in page
+
+
+def test_the_page_of_an_installation_has_every_group_with_what_it_would_have_saved() -> None:
+    group = scenario(system="kafka", strategy="range")
+    past = AsItWas(hours=10.0, rebalances=2, late_minutes=3, fewest=2, most=4)
+    small = RecordedGroup("small", group, past, "stated", 1.0)
+    large = replace(small, group="large", past=replace(past, hours=100.0))
+    reviews = most_saved_first([Review(it, run("planner", 5.0), run("keda", 6.0)) for it in (small, large)])
+    other = NotPlayable("audit <b>", "nothing arrived in all that time")
+    page = render_past_advice(reviews, [other], (NOW - timedelta(days=14), NOW, 300.0), price=2.0)
+    assert page.index("<bdi>large</bdi>") < page.index("<bdi>small</bdi>")
+    # 100 h, two rebalances and three late minutes against 5 h and one rebalance: 103.5 - 5.25 and 13.5 - 5.25 hours.
+    assert "the planner saves 98 h, 196.50 in money" in page
+    assert "2 groups: 106 h, 213.00 in money to save" in page or "2 groups: 107 h, 213.00 in money to save" in page
+    assert "audit &lt;b&gt;" in page
+    assert "nothing arrived in all that time." in page
