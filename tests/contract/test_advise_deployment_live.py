@@ -24,7 +24,7 @@ pytestmark = [pytest.mark.cluster, pytest.mark.timeout(2_700)]
 GROUP = "door-shop"
 PARTITIONS = 8
 GRACE_S = 45
-LONGEST_S = 240
+LONGEST_S = 600
 
 
 @dataclass(frozen=True)

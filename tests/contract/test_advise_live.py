@@ -16,7 +16,7 @@ from tests.unit.cli.test_cli import planner
 
 pytestmark = pytest.mark.cluster
 
-LONGEST_S = 300
+LONGEST_S = 600
 """A stranger has an answer within five minutes of watching."""
 
 JAVA_CLIENTS = ("consumer-advised-1", "consumer-advised-2", "consumer-advised-3")

@@ -36,7 +36,7 @@ GROUPS: Mapping[str, Mapping[str, int]] = {
     "by-pop-of-two": {"pop_share_queues": 1},
 }
 POPPING = tuple(name for name, options in GROUPS.items() if options)
-ALLOCATED_S, COME_S, MOST_S = 240.0, 240.0, 3_600.0
+ALLOCATED_S, COME_S, MOST_S = 600.0, 600.0, 3_600.0
 STEADY_S = 4 * SERVICE_S
 """Until then as many calls run as ever."""
 

@@ -137,7 +137,7 @@ def test_a_policy_in_the_cluster_is_decided_on_and_says_how_many_why_and_since_w
     assert planned_by == f"system:serviceaccount:{here.name}:{ACCOUNT}"
 
     for name, condition in (("busy", "Ready"), ("greedy", "Stalled")):
-        cluster.kubectl("wait", "-n", here.name, f"--for=condition={condition}", f"csp/{name}", "--timeout=60s")
+        cluster.kubectl("wait", "-n", here.name, f"--for=condition={condition}", f"csp/{name}", "--timeout=300s")
     heading, *rows = cluster.kubectl("get", "csp", "-n", here.name).splitlines()
     assert heading.split() == ["NAME", "GROUP", "FROM", "TO", "READY", "WHY", "SINCE", "PLAN", "AGE"]
     shown = {row.split()[0]: row.split()[1:] for row in rows}

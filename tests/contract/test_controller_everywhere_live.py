@@ -32,7 +32,7 @@ RIGHTS = ("Namespace", "ServiceAccount", "Role", "RoleBinding", "ClusterRole", "
 @pytest.fixture(scope="module")
 def cluster(control_plane: ControlPlane) -> Iterator[ControlPlane]:
     """The control plane with definitions, admission policies, and the overlay's account and roles."""
-    control_plane.kubectl("wait", "--for=delete", f"namespace/{HOME}", "--timeout=240s")  # another module's, vanishing
+    control_plane.kubectl("wait", "--for=delete", f"namespace/{HOME}", "--timeout=600s")  # another module's, vanishing
     made = install(control_plane)
     rendered = yaml.safe_load_all(control_plane.kubectl("kustomize", str(K8S / "overlays" / "cluster-wide")))
     rights = [one for one in rendered if one["kind"] in RIGHTS]
@@ -122,7 +122,7 @@ def test_a_plan_in_a_namespace_of_the_control_plane_is_told_why_nobody_carries_i
         why = "the controller carries out no plan in namespace kube-system"
         cluster.wait_until("the reason", lambda: why in str(status_of(cluster, "kube-system", PLAN_NAME)), WAIT_S)
     finally:
-        assert controller.process.stop(60.0) == 0, controller.process.log_tail()
+        assert controller.process.stop(300.0) == 0, controller.process.log_tail()
         cluster.kubectl("delete", "crp", PLAN_NAME, "-n", "kube-system", "--wait=false")
 
 
@@ -148,7 +148,7 @@ def test_plans_of_two_namespaces_are_driven_by_one_controller_whose_token_is_ren
         await_in_both("the end", lambda status: "ended" in status)
         cluster.wait_until("its being ready", lambda: controller.ready() == 200, WAIT_S)
     finally:
-        assert controller.process.stop(60.0) == 0, controller.process.log_tail()
+        assert controller.process.stop(300.0) == 0, controller.process.log_tail()
     for namespace in namespaces:
         status = status_of(cluster, namespace, PLAN_NAME)
         assert (status["phase"], status["ended"]) == ("Succeeded", "new"), status

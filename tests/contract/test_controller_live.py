@@ -185,7 +185,7 @@ def replicas(site: Site) -> Iterator[list[Controller]]:
     running = [site.start("one"), site.start("two")]
     yield running
     for one in running:
-        assert one.process.stop(60.0) == 0, one.process.log_tail()
+        assert one.process.stop(300.0) == 0, one.process.log_tail()
         assert one.log[-1]["message"] == "controller ends"
         assert not [line for line in one.log if line["level"] == "ERROR"], "kopf watches, and nothing has failed"
 
@@ -240,7 +240,7 @@ def test_an_api_server_that_is_away_makes_it_unready_and_it_goes_on_afterwards(s
             site.cluster.wait_until("its being ready", lambda: alone.ready() == 200, WAIT_S)
             assert alone.metric('consumerplanner_api_errors_total{part="election"}')
         finally:
-            assert alone.process.stop(60.0) == 0, alone.process.log_tail()
+            assert alone.process.stop(300.0) == 0, alone.process.log_tail()
 
 
 def test_without_brokers_it_waits_and_no_secret_is_in_the_most_talkative_log(site: Site) -> None:
@@ -264,10 +264,10 @@ def test_without_brokers_it_waits_and_no_secret_is_in_the_most_talkative_log(sit
             "a held plan", lambda: "127.0.0.1:1" in (site.status("blind").get("held") or ""), WAIT_S
         )
         assert alone.ready() == 200, "a broker that is away is no reason for a new process"
-        site.cluster.kubectl("delete", "crp", "blind", "-n", site.namespace, "--timeout=240s")
+        site.cluster.kubectl("delete", "crp", "blind", "-n", site.namespace, "--timeout=600s")
         site.cluster.kubectl("delete", "csp", "billing", "-n", site.namespace)
     finally:
-        assert alone.process.stop(60.0) == 0, alone.process.log_tail()
+        assert alone.process.stop(300.0) == 0, alone.process.log_tail()
     text = alone.process.log.read_text()
     assert '"DEBUG"' in text
     for hidden in (SECRET, password, token_of(site.kubeconfig)):
@@ -309,9 +309,9 @@ def test_a_brokers_account_is_sent_to_no_server_that_only_the_policy_names(site:
                 await_leader(site, [alone])
                 site.approve(name, made)
                 site.cluster.wait_until("what comes of it", is_so, WAIT_S)
-                site.cluster.kubectl("delete", "crp", name, "-n", site.namespace, "--timeout=240s")
+                site.cluster.kubectl("delete", "crp", name, "-n", site.namespace, "--timeout=600s")
             finally:
-                assert alone.process.stop(60.0) == 0, alone.process.log_tail()
+                assert alone.process.stop(300.0) == 0, alone.process.log_tail()
 
         refusal = f"would be sent to {address}, and PLANNER_SECRET_HOSTS lists 10.0.0.5:9876 for it"
         ask("rogue", {site.namespace: ["10.0.0.5:9876"]}, lambda: refusal in str(site.status("rogue")))
@@ -383,7 +383,7 @@ def test_a_right_that_is_missing_is_named_at_the_plan_which_goes_on_once_it_is_t
         site.cluster.kubectl("annotate", "crp", "less", "-n", site.namespace, "consumerplanner.dev/answer=3")
         site.await_phase("less", "Succeeded")
     finally:
-        assert alone.process.stop(60.0) == 0, alone.process.log_tail()
+        assert alone.process.stop(300.0) == 0, alone.process.log_tail()
 
 
 # From here on two replicas run.
@@ -468,7 +468,7 @@ def test_a_plan_that_is_deleted_in_the_middle_is_undone_and_gone(site: Site, rep
     await_leader(site, replicas)
     site.approve("deleted", site.plan("deleted", asking()))
     site.await_step("deleted", PAUSES)
-    site.cluster.kubectl("delete", "crp", "deleted", "-n", site.namespace, "--timeout=240s")
+    site.cluster.kubectl("delete", "crp", "deleted", "-n", site.namespace, "--timeout=600s")
     assert site.found("deleted") is None
     assert site.deployment()["spec"]["replicas"] == 2
     assert "consumerplanner.dev/rollout" not in site.deployment()["metadata"]["annotations"]
@@ -537,12 +537,12 @@ def test_a_replica_with_an_empty_folder_keeps_what_the_plans_still_tell(site: Si
     try:
         site.await_kept("late")
     finally:
-        assert late.process.stop(60.0) == 0, late.process.log_tail()
+        assert late.process.stop(300.0) == 0, late.process.log_tail()
     files = sorted(site.data("late").rglob("*.json"))
     before = {path: path.read_bytes() for path in files}
     again = site.start("again", "--data", str(site.data("late")))
     try:
         site.cluster.wait_until("its being heard", lambda: len(again.logged("record kept")) >= len(judged), WAIT_S)
     finally:
-        assert again.process.stop(60.0) == 0, again.process.log_tail()
+        assert again.process.stop(300.0) == 0, again.process.log_tail()
     assert {path: path.read_bytes() for path in sorted(site.data("late").rglob("*.json"))} == before

@@ -29,7 +29,7 @@ TIMERS = {"heartbeatBrokerInterval": 5_000, "serverChannelMaxIdleTimeSeconds": 1
 VICTIM = f"127.0.0.1@{CUT_OFF}"
 ON_ITS_WAY_S = 2.0
 """What a client had read and not begun as the cut came, it works off."""
-COME_S = 240.0
+COME_S = 600.0
 
 
 @dataclass(frozen=True)

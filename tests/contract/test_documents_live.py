@@ -144,7 +144,7 @@ def test_kubectl_waits_for_conditions_which_say_since_when_and_of_which_generati
         return {one["type"]: one for one in found["status"]["conditions"]}
 
     installed.write("awaited", RolloutStatus(held="waits for approval", last_look_at=AT))
-    installed.kubectl("wait", "crp/awaited", "--for=condition=Held", "--timeout=60s")
+    installed.kubectl("wait", "crp/awaited", "--for=condition=Held", "--timeout=300s")
     first = conditions()
     assert {name for name, one in first.items() if one["status"] == "True"} == {"Held", "Reconciling"}
     assert first["Held"]["message"] == "waits for approval"
@@ -162,9 +162,9 @@ def test_kubectl_waits_for_conditions_which_say_since_when_and_of_which_generati
     assert running["Held"]["lastTransitionTime"] > first["Held"]["lastTransitionTime"]
 
     installed.write("awaited", RolloutStatus(Phase.SUCCEEDED, "done", approval=approval, last_look_at=LATER))
-    installed.kubectl("wait", "crp/awaited", "--for=condition=Complete", "--timeout=60s")
+    installed.kubectl("wait", "crp/awaited", "--for=condition=Complete", "--timeout=300s")
     installed.write("awaited", RolloutStatus(Phase.ROLLED_BACK, "undone", approval=approval, last_look_at=LATER))
-    installed.kubectl("wait", "crp/awaited", "--for=condition=Stalled", "--timeout=60s")
+    installed.kubectl("wait", "crp/awaited", "--for=condition=Stalled", "--timeout=300s")
     assert {name for name, one in conditions().items() if one["status"] == "True"} == {"Approved", "Stalled"}
 
 

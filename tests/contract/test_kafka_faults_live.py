@@ -18,7 +18,7 @@ pytestmark = pytest.mark.cluster
 
 GROUPS = tuple(f"g{number}" for number in range(8))
 LIMITS = TimeLimits(request_s=10.0)
-PATIENCE_S = 240.0
+PATIENCE_S = 600.0
 
 
 @pytest.fixture(scope="module")

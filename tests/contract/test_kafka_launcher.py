@@ -12,7 +12,7 @@ from tests.clusters.kafka_load import LIBRDKAFKA, ClientProcess, PartitionCurve
 
 pytestmark = pytest.mark.cluster
 
-PATIENCE_S = 240.0
+PATIENCE_S = 600.0
 
 
 def await_true(what: str, is_met: Callable[[], bool]) -> None:

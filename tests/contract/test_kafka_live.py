@@ -34,7 +34,7 @@ JAVA_NAMES = {
 }
 SIZES = {"live-orders": 6, "live-payments": 3}
 ALL = {TopicPartition(topic, number) for topic, size in SIZES.items() for number in range(size)}
-SETTLED_S = 240.0
+SETTLED_S = 600.0
 
 
 @dataclass

@@ -54,7 +54,7 @@ def documents(file: str) -> list[Json]:
 
 @pytest.fixture(scope="module")
 def reader(control_plane: ControlPlane) -> Iterator[Reader]:
-    control_plane.kubectl("wait", "--for=delete", f"namespace/{HOME}", "--timeout=240s")  # another module's, vanishing
+    control_plane.kubectl("wait", "--for=delete", f"namespace/{HOME}", "--timeout=600s")  # another module's, vanishing
     control_plane.rest.create("/api/v1/namespaces", {"metadata": {"name": HOME}})
     control_plane.apply(*documents("service-account.yaml"), namespace=HOME)
     namespace, other = control_plane.namespace("shop"), control_plane.namespace("other")

@@ -35,7 +35,7 @@ USUAL, SELDOM = "usual", "seldom"
 COMMITS_MS = {USUAL: 5_000, SELDOM: 600_000}
 STEADY_S = 12.0
 """A client stores its offsets for the first time 10 s after its start, and what it has not stored comes once more."""
-COME_S, MOST_S = 240.0, 3_600.0
+COME_S, MOST_S = 600.0, 3_600.0
 OLDEST_S = {"graceful": 5.0, "crash": 10.0}
 """Who leaves in order stores the last commit. Who dies does not, and may have committed 5 s before its last store."""
 

@@ -92,7 +92,7 @@ def test_the_image_runs_for_an_unknown_user_who_can_write_nowhere(controller_ima
 @pytest.mark.parametrize("name", ["plans-only", "namespaced", "cluster-wide"])
 def test_an_overlay_is_applied_and_its_controller_becomes_ready(cluster: ControlPlane, name: str) -> None:
     folder = str(K8S / "overlays" / name)
-    cluster.kubectl("wait", "--for=delete", f"namespace/{HOME}", "--timeout=240s")  # another module's, vanishing
+    cluster.kubectl("wait", "--for=delete", f"namespace/{HOME}", "--timeout=600s")  # another module's, vanishing
     if name != "cluster-wide":  # which brings its own
         cluster.kubectl("create", "namespace", HOME)
     try:

@@ -115,7 +115,7 @@ def stage(control_plane: ControlPlane, tmp_path_factory: pytest.TempPathFactory)
             await_leader(site, [controller])
             yield Stage(site, digest, planner, mallory, controller.process.log)
         finally:
-            assert controller.process.stop(60.0) == 0, controller.process.log_tail()
+            assert controller.process.stop(300.0) == 0, controller.process.log_tail()
     uninstall(control_plane, made)
 
 

@@ -28,7 +28,7 @@ IDLE_S, HEARTBEAT_MS = 20, 8_000
 """Brokers must wait for more than two heartbeats, as theirs of 120 s do."""
 OLDEST_S = 10.0
 """Who is away had committed 5 s before its last store at most, and stored 5 s before it went."""
-STEADY_S, COME_S, MOST_S = 12.0, 240.0, 3_600.0
+STEADY_S, COME_S, MOST_S = 12.0, 600.0, 3_600.0
 
 Queue = tuple[str, int]
 

@@ -20,7 +20,7 @@ from tests.unit.cli.test_cli import planner
 pytestmark = [pytest.mark.cluster, pytest.mark.timeout(900)]
 
 TOPIC, GROUP, BROKER, QUEUES = "orders", "shop", "broker-a", 2
-PATIENCE_S = 240.0
+PATIENCE_S = 600.0
 
 T = TypeVar("T")
 

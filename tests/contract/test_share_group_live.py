@@ -26,7 +26,7 @@ TOPIC, GROUP, PARTITIONS = "share-live", "share-live", 6
 MEMBERS = ("share-1", "share-2")
 SERVICE_S = 0.01
 RATE = 1.5 * len(MEMBERS) / SERVICE_S
-SETTLED_S = 120.0
+SETTLED_S = 300.0
 
 
 def consume(cluster: KafkaCluster, name: str, over: threading.Event) -> None:

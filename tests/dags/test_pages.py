@@ -91,7 +91,7 @@ class Pages:
                 break
             heading.click()
             with suppress(PlaywrightError):
-                element.wait_for(timeout=2_000)
+                element.wait_for(timeout=5_000)
         element.scroll_into_view_if_needed()
         return element
 
@@ -123,7 +123,7 @@ class Pages:
     def shows_in_log(self, dag: str, run: str, task: str, sentence: str) -> None:
         """Open a task's log and wait until its page shows ``sentence``."""
         self.page.goto(f"{self.airflow.server.url}/dags/{dag}/runs/{run}/tasks/{task}")
-        expect(self.page.locator("body")).to_contain_text(sentence, timeout=60_000)
+        expect(self.page.locator("body")).to_contain_text(sentence, timeout=600_000)
 
     def migrate(self, name: str, migration: dict[str, Any], approval: str = "") -> tuple[str, Path]:
         """Send the migration form on a snapshot and a policy with this ``approval``; return its run, and its data."""

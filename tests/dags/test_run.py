@@ -77,7 +77,7 @@ def processes_of(place: Path) -> Sequence[str]:
 
 def await_no_process_of(place: Path) -> None:
     """Hold that all of them end. What was killed takes a moment on a busy machine; what was forgotten stays."""
-    deadline = time.monotonic() + 60.0
+    deadline = time.monotonic() + PATIENCE_S
     while left := processes_of(place):
         assert time.monotonic() < deadline, left
         time.sleep(0.1)
