@@ -2,7 +2,6 @@
 
 from collections.abc import Iterable, Iterator, Mapping
 
-from planner.decision.best_count import closest_to_bound
 from planner.decision.bill_words import describe_choice, describe_difference
 from planner.decision.decision import DecisionBill, Rejection
 from planner.decision.least_cost import CountBills
@@ -53,11 +52,17 @@ def describe_none_better(verdicts: Mapping[int, Verdict], objective: Objective) 
     allowed = [verdict for count, verdict in verdicts.items() if objective.lowest <= count <= objective.highest]
     if not allowed:
         return "no useful count lies within the policy's bounds"
-    best = closest_to_bound(allowed, objective) or allowed[0]
+    best = min(allowed, key=_utilisation_told)
     return (
         f"no useful count from {objective.lowest} to {objective.highest} meets the objective or is better; with "
         f"{best.outcome.count}, which comes closest, {_first(best.sentences)}"
     )
+
+
+def _utilisation_told(verdict: Verdict) -> tuple[float, int]:
+    """Return the busiest consumer's utilisation as sentences round it, and the count: less of both is closer."""
+    utilisation = verdict.outcome.utilisation
+    return float("inf") if utilisation is None else round(utilisation, 2), verdict.outcome.count
 
 
 def describe_chosen(chosen: Verdict, objective: Objective, rise: float) -> str:

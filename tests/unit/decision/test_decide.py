@@ -1,3 +1,4 @@
+import re
 from dataclasses import replace
 from datetime import timedelta
 from pathlib import Path
@@ -56,6 +57,10 @@ def test_hold_when_no_count_meets_the_objective_and_the_hot_queue_is_named() -> 
     decision = decision_on(snapshot(rates={hot: 90.0}, capacity=100.0))
     assert decision.hold_cause is HoldCause.NO_COUNT_MEETS
     assert f"queue {hot} alone takes 108%, so more consumers cannot help" in decision.reason
+    # With one consumer all but the hot queue would be within the bound: yet its busiest is the furthest from it.
+    closest = re.search(r"with (\d+), which comes closest, .* would be used at (\d+)%", decision.reason)
+    assert closest is not None, decision.reason
+    assert (int(closest[1]), closest[2]) == (16, "108"), decision.reason
 
 
 def test_a_count_that_relieves_nobody_is_never_chosen() -> None:
