@@ -37,7 +37,8 @@ def shutdown_without_wait(evidence: GroupEvidence) -> Iterator[Symptom | Gap]:
     total = sum(exposed.values())
     yield Symptom(
         severity=Severity.NOTICE,
-        title=f"{counted(len(exposed), 'member')} {verb(len(exposed), 'stops', 'stop')} without waiting for its calls",
+        title=f"{counted(len(exposed), 'member')} "
+        f"{verb(len(exposed), 'stops without waiting for its', 'stop without waiting for their')} calls",
         evidence=(
             "awaitTerminationMillisWhenShutdown is 0, the default",
             f"calls running at a time: {some(f'{client} {count:.1f}' for client, count in sorted(exposed.items()))}",

@@ -26,7 +26,7 @@ def more_members(snapshot: GroupSnapshot, need: Need, most_owned: Callable[[int]
     is_other = kafka_lever(snapshot.strategy, [member.client_id for member in snapshot.members]) is not None
     if is_other or per_pod is None or snapshot.uneven_pods:
         return None
-    limit = _shared_limit(snapshot, per_pod)
+    limit = _hot_partition(snapshot) or _shared_limit(snapshot, per_pod)
     if need.used is not None and need.used < FREE:
         limit = f"the busiest is used at {percent(need.used)}"
     return f"More consumers a process would not help: {limit}" if limit else _compared(snapshot, need, most_owned)
@@ -49,6 +49,16 @@ def _compared(snapshot: GroupSnapshot, need: Need, most_owned: Callable[[int], i
         "migrate update brings it in the pods' template. max.poll.records changes nothing where a listener handles one "
         "record at a time"
     )
+
+
+def _hot_partition(snapshot: GroupSnapshot) -> str | None:
+    """Return which partition alone is more than one consumer can do, whichever consumer owns it; ``None`` for none."""
+    capacity = snapshot.consumer_capacity
+    if capacity is None or capacity.is_lower_bound:
+        return None
+    hot = max(snapshot.data_queues, key=lambda state: state.upper_arrival_rate or 0.0)
+    used = (hot.upper_arrival_rate or 0.0) / capacity.sure_messages_per_s
+    return f"partition {hot.queue} alone takes {percent(used)} of what one can do" if used > 1.0 else None
 
 
 def _shared_limit(snapshot: GroupSnapshot, per_pod: int) -> str | None:

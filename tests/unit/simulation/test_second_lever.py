@@ -151,6 +151,14 @@ def test_kafka_members_that_share_a_limit_or_have_time_are_no_reason_for_more() 
     assert instead(replace(taken, members_per_pod=None), 6) is None
 
 
+def test_a_partition_that_is_more_than_one_consumer_can_do_is_no_reason_for_more() -> None:
+    taken = kafka_group(2, 2, 12)
+    hot = taken.data_queues[0]
+    states = tuple(replace(one, upper_arrival_rate=160.0) if one is hot else one for one in taken.queues)
+    more = instead(replace(taken, queues=states), 3)
+    assert more == f"More consumers a process would not help: partition {hot.queue} alone takes 160% of what one can do"
+
+
 def test_snapshots_of_clients_that_report_no_calls_keep_their_digest() -> None:
     body = SNAPSHOT.body(snapshot())
     assert not {"handled_per_s", "cached_messages"} & {name for setup in body["setups"] for name in setup}
