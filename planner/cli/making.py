@@ -113,7 +113,7 @@ def destination_of(output: str | None, form: Format | None, own: Format = Format
         chosen = form or named
         return Destination(None, None) if output == Format.TEXT else Destination(None, _machine(chosen, own))
     if Path(output).is_dir():
-        raise BadInputError(f"--output {output} is a folder, expected a file: add a name, like {own}.{own}")
+        raise BadInputError(f"--output {output} is a folder, expected a file: add a name, like answer.{own}")
     return Destination(Path(output), None, form or Format.TEXT)
 
 
