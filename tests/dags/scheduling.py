@@ -1,9 +1,10 @@
 """A whole Airflow as a team runs it: scheduler, triggerer, DAG processor and API server, on loopback."""
 
 import json
+import sqlite3
 import subprocess
 from collections.abc import Iterator, Mapping
-from contextlib import ExitStack, contextmanager
+from contextlib import ExitStack, closing, contextmanager
 from dataclasses import dataclass
 from typing import Any
 
@@ -138,6 +139,10 @@ def running_airflow(settings: Settings, slots: int = SLOTS) -> Iterator[Airflow]
         undo.callback(lease.release)
         migrate = airflow(settings, "db", "migrate")
         subprocess.run(migrate, cwd=ROOT, env=env, check=True, capture_output=True)
+        # Five processes share the file. In SQLite's default mode who has read and goes on to write is refused at once
+        # ("database is locked", whatever its timeout) while another one waits for readers to end.
+        with closing(sqlite3.connect(settings.airflow_home / "airflow.db")) as database:
+            database.execute("PRAGMA journal_mode=WAL")
         undo.callback(_stop, tuple(made.values()))
         for process in made.values():
             process.start()
