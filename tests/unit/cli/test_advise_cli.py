@@ -18,7 +18,7 @@ from planner.cli.policy_text import policy_text
 from planner.cli.target import SHOWN, Target, doubts
 from planner.cli.watching import GroupWatch
 from planner.documents.policy import parse_policy
-from planner.model.deployments import Autoscaler
+from planner.model.autoscalers import Autoscaler
 from planner.model.samples import GroupSample
 from planner.model.snapshot import KafkaTiming
 from tests.sample_builders import POLICY, deployment, routes, steady, tuning, watch
