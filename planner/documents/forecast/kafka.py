@@ -82,7 +82,7 @@ def read_request(document: Mapping[str, Any]) -> ForecastRequest:
     return complete
 
 
-def _check_upgrade(change: Change, given: Mapping[str, Any], protocol: str, broker: str, *, is_java: bool) -> None:
+def _check_upgrade(change: Change, given: Mapping[str, Any], protocol: str, broker: Version, *, is_java: bool) -> None:
     """Refuse an upgrade to a client that does not know the settings or the protocol."""
     if not isinstance(change, Upgrade):
         return

@@ -65,8 +65,9 @@ def simulate(scenario: Scenario, calibration: Calibration) -> Simulation:
         if pops
         else find_rates(scenario, first_process(before), first_process(after))
     )
-    owners_on_started_broker = (after & _on_started_broker(scenario)).any(axis=1)
-    membership = find_membership(scenario, rates, owners_on_started_broker, calibration, streams)
+    membership = find_membership(
+        scenario, rates, (after & _on_started_broker(scenario)).any(axis=1), calibration, streams
+    )
     tenures = _find_tenures(scenario, names, membership, before, rates, calibration, streams)
     starts = first_deliveries(scenario, tenures, rates, calibration, streams.of(Stage.PULLS))
     random = streams.of(Stage.OFFSETS)
