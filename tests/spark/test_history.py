@@ -13,8 +13,8 @@ from pyspark.sql import SparkSession
 from planner.documents.data import SAMPLE
 from planner.documents.format import API_VERSION
 from planner.errors import DocumentError, NewerVersionError
-from planner.history.curve import REACH
 from planner.history.intervals import queue_intervals
+from planner.history.message_age import REACH
 from planner.model.intervals import QueueInterval
 from planner.model.samples import GroupSample
 from planner.storage.landing import reading_files, sample_files, samples_of_reading

@@ -13,8 +13,8 @@ from numpy.typing import NDArray
 from planner.allocation.strategy import NOBODY
 from planner.backtest.observation import Observation
 from planner.backtest.owners import GroupOwners
-from planner.backtest.plant import COMMIT_INTERVAL_S
 from planner.backtest.scenario import SECONDS_AN_HOUR, STEP_S, Floats, Ints, Scenario
+from planner.backtest.simulated_group import COMMIT_INTERVAL_S
 
 MARGINS = (0.6, 0.8, 0.9, 0.97)
 """Parts of the allowed wait from which a schedule takes a message for late."""

@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 import yaml
 
-from planner.advice.next_step import AddressCommands
+from planner.advice.next_command import AddressCommands
 from planner.advice.sentences import price_sentence
 from planner.cli.address import Address
 from planner.cli.advice_output import document

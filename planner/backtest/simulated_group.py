@@ -90,7 +90,7 @@ class Members:
         return self._names[pod % len(self._names)] + f"-{pod:06d}"
 
 
-class Plant:
+class SimulatedGroup:
     """All runs of one scenario side by side; arrays have one row a run.
 
     ``backlog`` counts messages by queue, ``owners`` each queue's owner as a rank among the sorted names of the run's
