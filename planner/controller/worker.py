@@ -109,7 +109,7 @@ class Worker:
     def _prepare(self, namespace: str, state: _PlanState, stored: StoredPlan) -> None:
         """Approve what the policy lets us; before a first effect ask for our rights."""
         if auto_approval.is_open(stored):
-            self._consent(namespace, state, stored)
+            self._approve_by_rule(namespace, state, stored)
         phase, is_driven = stored.status.phase, state.driven == stored.uid
         if phase is Phase.PENDING or phase.is_final or (is_driven and state.failures < _DOUBTED):
             return
@@ -150,7 +150,7 @@ class Worker:
         else:
             state.noted = why
 
-    def _consent(self, namespace: str, state: _PlanState, stored: StoredPlan) -> None:
+    def _approve_by_rule(self, namespace: str, state: _PlanState, stored: StoredPlan) -> None:
         try:
             policy = cluster_policies(self._api, namespace)(stored.plan.policy)
         except BadInputError as error:

@@ -65,9 +65,7 @@ def simulate(scenario: Scenario, calibration: Calibration) -> Simulation:
         if pops
         else find_rates(scenario, first_process(before), first_process(after))
     )
-    membership = find_membership(
-        scenario, rates, (after & _on_started_broker(scenario)).any(axis=1), calibration, streams
-    )
+    membership = find_membership(scenario, rates, _owners_on_started(scenario, after), calibration, streams)
     tenures = _find_tenures(scenario, names, membership, before, rates, calibration, streams)
     starts = first_deliveries(scenario, tenures, rates, calibration, streams.of(Stage.PULLS))
     random = streams.of(Stage.OFFSETS)
@@ -90,10 +88,12 @@ def simulate(scenario: Scenario, calibration: Calibration) -> Simulation:
     return Simulation(names, owners, membership, tenures, starts, deliveries, observed, inflow=inflow)
 
 
-def _on_started_broker(scenario: Scenario) -> Booleans:
-    """Return which queues lie on the broker that comes up."""
+def _owners_on_started(scenario: Scenario, after: Booleans) -> Booleans:
+    """Return which processes own a queue of the broker that comes up."""
     started = None if scenario.up is None else scenario.brokers[scenario.up]
-    return np.array([queue.broker == started for queue in scenario.queues])
+    on_started = np.array([queue.broker == started for queue in scenario.queues])
+    owners: Booleans = (after & on_started).any(axis=1)
+    return owners
 
 
 def _find_tenures(

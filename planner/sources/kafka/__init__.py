@@ -2,7 +2,8 @@
 
 Each module knows only those before it: ``errors``, ``wire`` (fields), ``subscription`` (what classic members declare),
 ``requests`` (the only ones that we can send), ``settings`` (properties), ``sasl``, ``connection``,
-``broker_connections``, ``answers``, ``library`` (``confluent-kafka``), ``describe`` (groups), ``client`` (``KafkaAdmin``), ``observe``.
+``broker_connections``, ``answers``, ``library`` (``confluent-kafka``), ``describe`` (groups), ``client``
+(``KafkaAdmin``), ``observe``.
 """
 
 from planner.errors import MissingExtraError

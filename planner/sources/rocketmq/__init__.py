@@ -3,9 +3,9 @@
 From the wire up, each module knows only those before it: ``errors``, ``requests`` (the allow-list), ``fastjson``,
 ``credentials`` (signing), ``codec`` (frames), ``transport`` (TCP and TLS), ``connection`` (one connection),
 ``broker_connections`` (all of them), ``name_servers``, ``shapes``, ``answers`` and ``broker_answers`` (bodies to our
-types), ``client`` (``RocketMQAdmin``); then samples of groups: ``query_session`` (what groups share), ``broker_reports`` (one of each
-broker), ``broker_states``, ``topics``, ``offsets``, ``members``, ``groups`` (which there are), ``observe``.
-Standard library only.
+types), ``client`` (``RocketMQAdmin``); then samples of groups: ``query_session`` (what groups share),
+``broker_reports`` (one of each broker), ``broker_states``, ``topics``, ``offsets``, ``members``, ``groups`` (which
+there are), ``observe``. Standard library only.
 """
 
 from planner.sources.rocketmq.broker_connections import TimeLimits
