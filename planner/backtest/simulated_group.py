@@ -160,8 +160,8 @@ class SimulatedGroup:
         self.arrived += arrived
         loads = np.bincount(self._flat, weights=backlog.ravel(), minlength=self.runs * self._width).reshape(shape)
         done = np.minimum(loads, self._limits)
-        parts = done / np.maximum(loads, 1e-9)
-        self.served = backlog * parts.ravel()[self._flat].reshape(backlog.shape)
+        shares = done / np.maximum(loads, 1e-9)
+        self.served = backlog * shares.ravel()[self._flat].reshape(backlog.shape)
         backlog -= self.served
         # Rounding may take a little too much, which the next step would multiply.
         np.maximum(backlog, 0.0, out=backlog)
