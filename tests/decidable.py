@@ -17,7 +17,9 @@ from planner import pipeline
 from planner.allocation.registry import find_strategy
 from planner.decision.decision import HoldCause
 from planner.documents.policy import ConsumerScalingPolicy
-from planner.model.deployments import Autoscaler, Deployment, Ordinals, Pod, Workload, together
+from planner.model.autoscalers import Autoscaler
+from planner.model.deployments import Deployment, Ordinals, together
+from planner.model.pods import Pod, Workload
 from planner.model.snapshot import Capacity, GroupSnapshot, MemberPod
 from planner.simulation.candidates import simulate_candidate
 from planner.simulation.kafka.mixed_partitions import assigned

@@ -171,7 +171,7 @@ def policy_file(text: str) -> None:
 def watch_event() -> None:
     """Hear of a plan object of the most bytes that etcd keeps, and read it."""
     from planner.controller.agenda import Agenda
-    from planner.controller.board import Board
+    from planner.controller.plan_cache import PlanCache
     from planner.documents.plan import PLAN
     from tests.pod_groups import plan_for
     from tests.step_builders import STEPS
@@ -180,7 +180,7 @@ def watch_event() -> None:
     document["metadata"] |= {"uid": "u", "resourceVersion": "1", "generation": 1}
     document["spec"]["steps"] = [{"kind": "awaitReady", "x": [[]] * 200}] * 1_800
     document["metadata"]["annotations"]["consumerplanner.dev/digest"] = _digest(document["spec"])
-    Board(Agenda(), lambda *_: None).note(document)
+    PlanCache(Agenda(), lambda *_: None).note(document)
     PLAN.parse(document, "plan")
 
 

@@ -8,8 +8,10 @@ from itertools import groupby
 from typing import Any
 
 from planner.allocation.registry import find_strategy
-from planner.model.deployments import Autoscaler, Container, Deployment, Pod, UpdateStrategy, Workload
+from planner.model.autoscalers import Autoscaler
+from planner.model.deployments import Deployment, UpdateStrategy
 from planner.model.membership import ClientTuning, Member, TopicFigures
+from planner.model.pods import Container, Pod, Workload
 from planner.model.queues import MessageQueue
 from planner.model.routes import BrokerQueues, RouteTable, TopicRoute
 from planner.model.samples import GroupSample, QueueOffsets

@@ -16,7 +16,8 @@ from planner import pipeline
 from planner.decision.decision import Decision
 from planner.documents.data import SNAPSHOT
 from planner.documents.policy import ConsumerScalingPolicy
-from planner.model.deployments import ScaleTarget, Workload
+from planner.model.deployments import ScaleTarget
+from planner.model.pods import Workload
 from planner.model.snapshot import Capacity, GroupSnapshot
 from planner.pipeline import GroupCase
 from planner.rollout.plan import RolloutPlan

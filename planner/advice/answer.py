@@ -4,7 +4,7 @@ from collections.abc import Iterable
 from dataclasses import dataclass
 from typing import Any
 
-from planner.advice.next_step import NextStep
+from planner.advice.next_command import NextCommand
 from planner.decision.decision import Decision
 from planner.diagnosis.finding import Finding, Severity
 from planner.rollout.plan import RolloutPlan
@@ -60,7 +60,7 @@ class Advice:
     missing: tuple[str, ...]
     near_misses: tuple[str, ...]
     findings: tuple[Finding, ...]
-    next: NextStep
+    next: NextCommand
     count_note: str = ""
 
     @property
@@ -107,7 +107,7 @@ def short_form(advice: Advice) -> dict[str, Any]:
     return short_answer(advice.decision, advice.price, advice.next)
 
 
-def short_answer(decision: Decision, price: Price, step: NextStep | str) -> dict[str, Any]:
+def short_answer(decision: Decision, price: Price, step: NextCommand | str) -> dict[str, Any]:
     """Return the fixed short form: decision, from, to, cause, reason, cost, next.
 
     ``from`` and ``to`` are counts of pods, of members where no Deployment is known; a hold has them equal.
@@ -123,7 +123,7 @@ def short_answer(decision: Decision, price: Price, step: NextStep | str) -> dict
     }
 
 
-def short_migration(plan: RolloutPlan, price: Price, step: NextStep | str) -> dict[str, Any]:
+def short_migration(plan: RolloutPlan, price: Price, step: NextCommand | str) -> dict[str, Any]:
     """Return the short form of a migration: ``decision`` is ``migrate``, ``cause`` the kind that was asked for.
 
     ``from`` and ``to`` are the pods before and in the end, over all Deployments that the plan changes.

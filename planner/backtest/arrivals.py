@@ -27,8 +27,8 @@ class Arrivals:
         """Return how many messages of each queue came until each time; shape (times, queues)."""
         intervals = np.minimum(seconds / self._interval_s, len(self._arrived) - 1)
         below = np.minimum(intervals.astype(np.intp), len(self._arrived) - 2)
-        part = (intervals - below)[:, None]
-        return np.asarray(self._arrived[below] * (1 - part) + self._arrived[below + 1] * part)
+        fraction = (intervals - below)[:, None]
+        return np.asarray(self._arrived[below] * (1 - fraction) + self._arrived[below + 1] * fraction)
 
     def by_step(self) -> Iterator[Floats]:
         """Yield the messages of each queue that come within each step."""
@@ -46,6 +46,6 @@ class Arrivals:
         index = np.minimum(index, (queues + 1) * rows - 2).astype(np.intp)
         start = index - queues * rows
         before, after = self._line[index], self._line[index + 1]
-        part = (positions + self._offset * queues - before) / np.maximum(after - before, 1e-12)
-        came = (start + np.clip(part, 0.0, 1.0)) * self._interval_s
+        fraction = (positions + self._offset * queues - before) / np.maximum(after - before, 1e-12)
+        came = (start + np.clip(fraction, 0.0, 1.0)) * self._interval_s
         return np.asarray(np.maximum(now_s - came, 0.0))

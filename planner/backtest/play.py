@@ -4,8 +4,8 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 from planner.backtest.observation import Observation, Policy
-from planner.backtest.plant import Plant, Totals
 from planner.backtest.scenario import STEP_S, Floats, Prices, Scenario
+from planner.backtest.simulated_group import SimulatedGroup, Totals
 
 
 @dataclass(frozen=True, slots=True)
@@ -25,53 +25,53 @@ class Run:
 
 def play(scenario: Scenario, policies: Sequence[Policy]) -> list[Run]:
     """Return one run a policy, in order; the same seed gives the same runs."""
-    plant = Plant(scenario, len(policies))
+    simulated = SimulatedGroup(scenario, len(policies))
     changes: list[list[tuple[float, int]]] = [[] for _ in policies]
     periods = [max(1, round(policy.every_s / STEP_S)) for policy in policies]
     due = {period: [run for run, other in enumerate(periods) if other == period] for period in set(periods)}
-    for step, arrived in enumerate(plant.arrivals.by_step()):
+    for step, arrived in enumerate(simulated.arrivals.by_step()):
         for period, runs in due.items():
             if step % period == 0:
-                _decide(plant, runs, policies, changes)
-        plant.advance(arrived)
-    plant.finish()
+                _decide(simulated, runs, policies, changes)
+        simulated.advance(arrived)
+    simulated.finish()
     return [
         Run(policy.name, policy.tuning, totals, tuple(ordered))
-        for policy, totals, ordered in zip(policies, plant.totals, changes, strict=True)
+        for policy, totals, ordered in zip(policies, simulated.totals, changes, strict=True)
     ]
 
 
 def _decide(
-    plant: Plant, runs: Sequence[int], policies: Sequence[Policy], changes: list[list[tuple[float, int]]]
+    simulated: SimulatedGroup, runs: Sequence[int], policies: Sequence[Policy], changes: list[list[tuple[float, int]]]
 ) -> None:
-    lowest, highest = plant.scenario.lowest, plant.scenario.highest
-    lag = plant.committed_lag()
-    arrived = plant.arrived.copy()
-    consumed = arrived - plant.backlog
+    lowest, highest = simulated.scenario.lowest, simulated.scenario.highest
+    lag = simulated.committed_lag()
+    arrived = simulated.arrived.copy()
+    consumed = arrived - simulated.backlog
     for run in runs:
         count = policies[run].decide(
-            _observe(plant, run, lag[run], arrived, consumed[run], reads_busy=policies[run].reads_busy)
+            _observe(simulated, run, lag[run], arrived, consumed[run], reads_busy=policies[run].reads_busy)
         )
         if count is None:
             continue
         count = min(max(count, lowest), highest)
-        if count != plant.members[run].ordered:
-            changes[run].append((plant.now_s, count))
-            plant.order(run, count)
+        if count != simulated.members[run].ordered:
+            changes[run].append((simulated.now_s, count))
+            simulated.order(run, count)
 
 
 def _observe(
-    plant: Plant, run: int, lag: Floats, arrived: Floats, consumed: Floats, *, reads_busy: bool
+    simulated: SimulatedGroup, run: int, lag: Floats, arrived: Floats, consumed: Floats, *, reads_busy: bool
 ) -> Observation:
-    members = plant.members[run]
+    members = simulated.members[run]
     return Observation(
-        second=plant.now_s,
+        second=simulated.now_s,
         lag=lag,
         arrived=arrived,
         consumed=consumed,
-        owners=plant.owners[run],
+        owners=simulated.owners[run],
         running=len(members.running),
         ordered=members.ordered,
-        busy=plant.take_busy(run) if reads_busy else None,
-        next_ready_s=members.starting[0] - plant.now_s if members.starting else None,
+        busy=simulated.take_busy(run) if reads_busy else None,
+        next_ready_s=members.starting[0] - simulated.now_s if members.starting else None,
     )

@@ -7,7 +7,7 @@ from planner.advice.answer import Advice, findings_that_matter, price_of
 from planner.advice.counting import count_note, likely_members_per_pod
 from planner.advice.evaluation import own_outcomes
 from planner.advice.near_misses import near_misses
-from planner.advice.next_step import AddressCommands, step_of
+from planner.advice.next_command import AddressCommands, command_after_decision
 from planner.cli.default_policy import MOST, with_window
 from planner.cli.watching import GroupWatch
 
@@ -71,7 +71,7 @@ def conclude(watch: GroupWatch, sample_every_s: float, address: "Address", targe
         missing=clarity.missing if clarity else (),
         near_misses=near_misses(outcomes, record.decision.target, policy.objective),
         findings=findings_that_matter(_findings(watch, sample_every_s)),
-        next=step_of(record.decision, commands),
+        next=command_after_decision(record.decision, commands),
         count_note=count_note(snapshot),
     )
     return Conclusion(advice, policy, snapshot, outcomes, record, plan)

@@ -52,10 +52,10 @@ def explain_file(
 
 def next_command(document: "RolloutPlan | DecisionRecord", path: Path) -> str | None:
     """Return what a reader does next with the file: approve the plan, or what ends the hold."""
-    from planner.advice.next_step import step_after
-    from planner.rollout.next import approve_command
+    from planner.advice.next_command import command_after_record
+    from planner.rollout.next_command import approve_command
     from planner.rollout.plan import RolloutPlan
 
     if isinstance(document, RolloutPlan):
         return approve_command(document, str(path))
-    return str(step_after(document))
+    return str(command_after_record(document))

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Annotated, Any, Final
 import typer
 from rich.console import Console
 
-from planner.advice.next_step import PolicyCommands
+from planner.advice.next_command import PolicyCommands
 from planner.cli.address import (
     Address,
     CaFileOption,

@@ -354,7 +354,7 @@ def _print(made: "RolloutPlan", queues: int, to: Destination, answer: Answer) ->
     """Print the plan in short: for people as planner explain does, for machines as the short form."""
     from planner.advice.answer import price_of, short_migration
     from planner.rollout.explain import explain_plan
-    from planner.rollout.next import approve_command
+    from planner.rollout.next_command import approve_command
 
     step = "the same command with -o plan.yaml" if to.file is None else approve_command(made, str(to.file))
     if not answer.is_text:

@@ -20,7 +20,7 @@ from planner.cli.making import (
 )
 
 if TYPE_CHECKING:
-    from planner.advice.next_step import NextStep
+    from planner.advice.next_command import NextCommand
     from planner.documents.policy import ConsumerScalingPolicy
     from planner.model.snapshot import GroupSnapshot
     from planner.rollout.plan import DecisionRecord, RolloutPlan
@@ -97,20 +97,20 @@ def _make_plan(taken: "GroupSnapshot", policy: "ConsumerScalingPolicy", at: str,
     return Planned(record, made, document, PLAN.text(document), track, doubts, reasons)
 
 
-def _next(planned: Planned, policy: Path, snapshot: Path, file: Path | None, at: str) -> "NextStep | str":
+def _next(planned: Planned, policy: Path, snapshot: Path, file: Path | None, at: str) -> "NextCommand | str":
     """Return the reader's next command: what ends a hold, writes the plan as of ``at``, approves it or applies it."""
-    from planner.advice.next_step import NextStep, PolicyCommands, step_of
-    from planner.rollout.next import apply_command, approve_command
+    from planner.advice.next_command import NextCommand, PolicyCommands, command_after_decision
+    from planner.rollout.next_command import apply_command, approve_command
 
     commands = PolicyCommands(str(policy), str(snapshot), str(file or PLAN_FILE))
     if planned.plan is None:
-        return step_of(planned.record.decision, commands)
+        return command_after_decision(planned.record.decision, commands)
     if file is None:
-        return NextStep(commands.decide + ("" if at == "now" else f" --at {shlex.quote(at)}"), "writes the plan")
+        return NextCommand(commands.decide + ("" if at == "now" else f" --at {shlex.quote(at)}"), "writes the plan")
     return approve_command(planned.plan, str(file)) if planned.reasons else apply_command(str(file))
 
 
-def _print(planned: Planned, step: "NextStep | str", file: Path | None) -> None:
+def _print(planned: Planned, step: "NextCommand | str", file: Path | None) -> None:
     """Print the decision, where it was written, and what comes next, for people."""
     console = text_console()
     console.print(planned.record.decision.reason, style="bold")
@@ -123,7 +123,7 @@ def _print(planned: Planned, step: "NextStep | str", file: Path | None) -> None:
     print_next(str(step))
 
 
-def _write_short(planned: Planned, step: "NextStep | str", queues: int, file: Path | None, answer: Answer) -> None:
+def _write_short(planned: Planned, step: "NextCommand | str", queues: int, file: Path | None, answer: Answer) -> None:
     """Print the short form of the answer, as ``planner advise`` has it, and the file that holds the whole."""
     from planner.advice.answer import price_of, short_answer
 

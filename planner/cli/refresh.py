@@ -245,7 +245,7 @@ def _print(result: Refreshed, plan: Path, to: Destination) -> None:
 
 
 def _next(result: Refreshed, plan: Path, file: Path | None) -> str | None:
-    from planner.rollout.next import approve_command
+    from planner.rollout.next_command import approve_command
 
     if result.after is None:
         return None

@@ -46,7 +46,6 @@ def simulate(
     from planner.simulation.candidates import (
         candidate_counts,
         check_comparable,
-        shares_messages,
         simulable_counts,
         why_no_more,
     )
@@ -60,19 +59,12 @@ def simulate(
         check_comparable(taken)
         compare(taken, form, output)
         return
-    name = strategy or taken.strategy
-    if name is None:
-        raise BadInputError(
-            f"{snapshot}: the group's strategy is unknown ({taken.strategy_source}): name one with --strategy"
-        )
+    name = _strategy_name(strategy, taken, snapshot)
     check_comparable(taken)
     whole = taken
     loss = lose_broker(taken, without_broker) if without_broker else None
     taken = loss.without if loss else taken
-    largest = max(1, -(-len(taken.data_queues) // (taken.members_per_pod or 1)), taken.count)
-    if shares_messages(taken):  # members, not queues, are what such a group can be divided by
-        largest = max(largest, 2 * taken.count)
-    useful = candidate_counts(taken, 1, largest)
+    useful = candidate_counts(taken, 1, _largest_count(taken))
     chosen = parse_counts(counts) if counts else simulable_counts(taken, name, useful)
     outcomes = simulate_candidates(taken, [(name, count) for count in sorted(set(chosen))])
     if loss:
@@ -84,6 +76,28 @@ def simulate(
         _print(taken, outcomes, loss)
         if len(useful) > len(chosen) and not counts and (why := why_no_more(taken, name)):
             text_console().print(f"Not simulated: {why}.", style="dim")
+
+
+def _strategy_name(strategy: str | None, taken: "GroupSnapshot", path: Path) -> str:
+    """Return the strategy to try, the group's own unless one is named; raises ``BadInputError`` where it has none."""
+    from planner.errors import BadInputError
+
+    name = strategy or taken.strategy
+    if name is None:
+        raise BadInputError(
+            f"{path}: the group's strategy is unknown ({taken.strategy_source}): name one with --strategy"
+        )
+    return name
+
+
+def _largest_count(taken: "GroupSnapshot") -> int:
+    """Return the largest count to try: one more pod would have no queue."""
+    from planner.simulation.candidates import shares_messages
+
+    largest = max(1, -(-len(taken.data_queues) // (taken.members_per_pod or 1)), taken.count)
+    if shares_messages(taken):  # members, not queues, are what such a group can be divided by
+        return max(largest, 2 * taken.count)
+    return largest
 
 
 def _print(taken: "GroupSnapshot", outcomes: "Sequence[CandidateOutcome]", loss: "BrokerLoss | None") -> None:

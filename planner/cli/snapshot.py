@@ -66,7 +66,7 @@ def snapshot(
     Rates need time: a live snapshot knows what it watched and what --data has, and planner plan holds while that is too
     little of the policy's window. A watch that is too short for the policy says so at once.
     """
-    from planner.advice.next_step import PolicyCommands
+    from planner.advice.next_command import PolicyCommands
     from planner.cli.policy_reading import read_policy
     from planner.documents.data import SNAPSHOT
     from planner.errors import BadInputError

@@ -9,7 +9,8 @@ from typing import TYPE_CHECKING, Final
 from planner.text.words import counted
 
 if TYPE_CHECKING:
-    from planner.model.deployments import Autoscaler, Deployment
+    from planner.model.autoscalers import Autoscaler
+    from planner.model.deployments import Deployment
     from planner.model.samples import GroupSample
 
 SHOWN: Final = 3

@@ -6,7 +6,7 @@ from rich.tree import Tree
 from planner.execution.observation import DeploymentObservation, Observation
 from planner.execution.ports import StoredPlan
 from planner.execution.progress import StepProgress
-from planner.model.deployments import Pod
+from planner.model.pods import Pod
 
 
 def plan_tree(stored: StoredPlan, observation: Observation | None) -> Tree:

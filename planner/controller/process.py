@@ -14,9 +14,9 @@ from prometheus_client import start_http_server
 from planner.controller import health, logs
 from planner.controller.agenda import Agenda
 from planner.controller.background import BackgroundTask
-from planner.controller.board import Board
 from planner.controller.election import Election
 from planner.controller.metrics import Metrics
+from planner.controller.plan_cache import PlanCache
 from planner.controller.records import Records, check_data
 from planner.controller.retention import Retention
 from planner.controller.settings import Settings
@@ -58,12 +58,12 @@ class Controller:
         self._settings, self._api = settings, api
         self.stop = threading.Event()
         self._agenda = Agenda()
-        self._board = Board(self._agenda, self._record_change)
+        self._cache = PlanCache(self._agenda, self._record_change)
         executor = executor_name()
         leases = ClusterLeases(api, settings.lease_namespace)
         clock = ServerClock(api.server_time)
         self._election = Election(leases, settings.lease_name, executor, clock)
-        self.metrics = Metrics(lambda: self._board.counts() if self._election.leads() else {}, self._election.leads)
+        self.metrics = Metrics(lambda: self._cache.counts() if self._election.leads() else {}, self._election.leads)
         self._worker = Worker(api, groups, executor, self.metrics, settings.data, settings.planning_accounts)
         failed = self.metrics.count_failure
         self._records = Records(settings.data, failed)
@@ -153,7 +153,7 @@ class Controller:
         self._api.check_installed()
         namespaces: tuple[str | None, ...] = self._settings.namespaces or (None,)
         manifests = [manifest for namespace in namespaces for manifest in self._api.plans(namespace)]
-        self._board.note_all(manifests)
+        self._cache.note_all(manifests)
         for manifest in manifests:
             self._records.note(manifest)
         if self._election.leads():
@@ -161,7 +161,7 @@ class Controller:
 
     def _watch(self) -> None:
         self._api.check_installed()
-        watch(self._board, self._api.login, self._settings.namespaces, self.stop)
+        watch(self._cache, self._api.login, self._settings.namespaces, self.stop)
 
     def _record_change(self, stored: StoredPlan, before: RolloutStatus) -> None:
         """Keep how its forecast did; count what has come anew into a plan's status, if it is for us to count."""

@@ -68,7 +68,7 @@ def finished_plan(manifest: Mapping[str, Any]) -> Finished | None:
     try:
         stored = stored_plan(manifest)
     except BadInputError:
-        return None  # the board reports it
+        return None  # the cache reports it
     status = stored.status
     if not status.phase.is_final or status.phase is Phase.STUCK or status.phase_since is None:
         return None

@@ -13,7 +13,7 @@ from typing import Any, Final
 
 import kopf
 
-from planner.controller.board import Board, key_of
+from planner.controller.plan_cache import PlanCache, key_of
 from planner.deployments.api import Login
 from planner.documents.crd import plan_resource
 from planner.documents.format import API_GROUP, API_VERSION
@@ -33,10 +33,10 @@ class _Patience:
         return chain((1.0, 1.0, 2.0, 3.0, 5.0), repeat(8.0))
 
 
-def watch(board: Board, login: Callable[[], Login], namespaces: tuple[str, ...], stop: threading.Event) -> None:
-    """Pass every change to the board until ``stop`` is set. Returns or raises early when kopf cannot go on."""
+def watch(cache: PlanCache, login: Callable[[], Login], namespaces: tuple[str, ...], stop: threading.Event) -> None:
+    """Pass every change to the cache until ``stop`` is set. Returns or raises early when kopf cannot go on."""
     where: dict[str, Any] = {"namespaces": namespaces} if namespaces else {"clusterwide": True}
-    asyncio.run(_operate(_registry(board, login), stop, where))
+    asyncio.run(_operate(_registry(cache, login), stop, where))
 
 
 async def _operate(registry: kopf.OperatorRegistry, stop: threading.Event, where: dict[str, Any]) -> None:
@@ -55,7 +55,7 @@ async def _relay_stop(stop: threading.Event, ended: asyncio.Event) -> None:
     ended.set()
 
 
-def _registry(board: Board, login: Callable[[], Login]) -> kopf.OperatorRegistry:
+def _registry(cache: PlanCache, login: Callable[[], Login]) -> kopf.OperatorRegistry:
     registry = kopf.OperatorRegistry()
 
     def enter(**_: Any) -> kopf.ConnectionInfo:
@@ -64,9 +64,9 @@ def _registry(board: Board, login: Callable[[], Login]) -> kopf.OperatorRegistry
     async def note_event(event: Mapping[str, Any], **_: Any) -> None:
         manifest = event["object"]
         if event["type"] == "DELETED":
-            board.forget(key_of(manifest))
+            cache.forget(key_of(manifest))
         else:
-            board.note(manifest)
+            cache.note(manifest)
 
     version = API_VERSION.rpartition("/")[2]
     kopf.on.login(registry=registry, id="enter")(enter)

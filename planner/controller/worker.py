@@ -7,7 +7,7 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Final
 
-from planner.controller import consent
+from planner.controller import auto_approval
 from planner.controller.agenda import Key
 from planner.controller.metrics import Metrics
 from planner.deployments.api import RolloutApi
@@ -108,8 +108,8 @@ class Worker:
 
     def _prepare(self, namespace: str, state: _PlanState, stored: StoredPlan) -> None:
         """Approve what the policy lets us; before a first effect ask for our rights."""
-        if consent.is_open(stored):
-            self._consent(namespace, state, stored)
+        if auto_approval.is_open(stored):
+            self._approve_by_rule(namespace, state, stored)
         phase, is_driven = stored.status.phase, state.driven == stored.uid
         if phase is Phase.PENDING or phase.is_final or (is_driven and state.failures < _DOUBTED):
             return
@@ -150,18 +150,18 @@ class Worker:
         else:
             state.noted = why
 
-    def _consent(self, namespace: str, state: _PlanState, stored: StoredPlan) -> None:
+    def _approve_by_rule(self, namespace: str, state: _PlanState, stored: StoredPlan) -> None:
         try:
             policy = cluster_policies(self._api, namespace)(stored.plan.policy)
         except BadInputError as error:
             self._report(state, stored, "LeftToAPerson", f"for a person to approve: {error}")
             return
-        reasons = consent.why_for_a_person(stored, policy, state.ports.clock(), self._data, self._planners)
+        reasons = auto_approval.why_for_a_person(stored, policy, state.ports.clock(), self._data, self._planners)
         if reasons is None:
             return
         if reasons:
             self._report(state, stored, "LeftToAPerson", f"for a person to approve: {'; '.join(reasons)}")
-        elif not consent.may_approve(self._api, namespace):
+        elif not auto_approval.may_approve(self._api, namespace):
             sentence = "the policy's criteria approve it, but the controller has no role to: bind consumer-planner-auto"
             self._report(state, stored, "LeftToAPerson", sentence)
         else:

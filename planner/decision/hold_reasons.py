@@ -5,9 +5,9 @@ from collections.abc import Iterator
 from datetime import datetime, timedelta
 
 from planner.decision.decision import HoldCause
+from planner.decision.last_change import known_since, last_change
 from planner.decision.objective import Objective
 from planner.decision.pace import falls_behind
-from planner.decision.rest import known_since, last_change
 from planner.decision.zero import reasons_to_stay_at_zero
 from planner.model.deployments import Deployment
 from planner.model.snapshot import POP, Capacity, GroupSnapshot
@@ -70,8 +70,8 @@ def _reasons(snapshot: GroupSnapshot, objective: Objective, at: datetime) -> Ite
     capacity = snapshot.consumer_capacity
     yield from _went_back(snapshot)
     if capacity is None or capacity.sure_messages_per_s <= 0:
-        if (stuck := blocked(snapshot)) is not None:
-            yield stuck
+        if (block := blocked(snapshot)) is not None:
+            yield block
         yield (
             HoldCause.UNKNOWN_CAPACITY,
             "what one consumer can do is unknown: state spec.capacity in the policy or let consumers report it",
@@ -87,8 +87,8 @@ def first_reason_against_fewer(snapshot: GroupSnapshot, objective: Objective, at
 
 
 def _against_fewer(snapshot: GroupSnapshot, objective: Objective, at: datetime) -> Iterator[HoldReason]:
-    if (stuck := blocked(snapshot)) is not None:
-        yield stuck
+    if (block := blocked(snapshot)) is not None:
+        yield block
     if snapshot.capacity is not None and snapshot.capacity.slow_clients:
         yield HoldCause.SLOW_MEMBERS, slow(snapshot.capacity)
     if objective.quiet_s:

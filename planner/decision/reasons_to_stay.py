@@ -61,8 +61,8 @@ def _reason_not_to_grow(snapshot: GroupSnapshot, objective: Objective, capacity:
         return HoldCause.SLOW_MEMBERS, slow(capacity)
     if falls_behind(snapshot):
         return None
-    if (stuck := blocked(snapshot)) is not None:
-        return stuck
+    if (block := blocked(snapshot)) is not None:
+        return block
     if keeps_up(snapshot) and event_rise(snapshot, objective) == 1.0:
         return HoldCause.RIGHT_ALREADY, (
             f"{pods(snapshot.count, len(snapshot.clients))} keep up, nothing but the last {duration(KEEPS_UP_S)} of "

@@ -52,8 +52,8 @@ def _by_minute(recent: Sequence[Span], until: datetime) -> dict[int, float]:
         end, oldest = max(youngest, 0.0), youngest + point.seconds
         while end < oldest - 1e-6:
             age = int(end // MINUTE_S)
-            part = min(oldest, (age + 1) * MINUTE_S) - end
+            overlap_s = min(oldest, (age + 1) * MINUTE_S) - end
             messages, seconds = sums.get(age, (0.0, 0.0))
-            sums[age] = messages + point.arrival_rate * part, seconds + part
-            end += part
+            sums[age] = messages + point.arrival_rate * overlap_s, seconds + overlap_s
+            end += overlap_s
     return {age: messages / seconds for age, (messages, seconds) in sums.items()}

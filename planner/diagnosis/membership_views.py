@@ -45,12 +45,17 @@ def other_view(evidence: GroupEvidence) -> Iterator[Symptom | Gap]:
     lasting = evidence.has_settled and all(
         _is_astray(evidence, index, expected, astray) for index in range(len(evidence.recent))
     )
+    elsewhere = {queue for client in astray for queue in owned[client] ^ expected.get(client, frozenset())}
+    yield _view_symptom(evidence, reasons, astray, len(elsewhere), is_lasting=lasting)
+
+
+def _view_symptom(
+    evidence: GroupEvidence, reasons: Mapping[str, str], astray: Sequence[str], elsewhere: int, *, is_lasting: bool
+) -> Symptom:
+    """Say that members own other queues than the strategy gives them: ``elsewhere`` queues in all."""
     split = split_by_reports(evidence)
-    elsewhere = sorted(
-        {queue for client in astray for queue in owned[client] ^ expected.get(client, frozenset())}, key=str
-    )
-    yield Symptom(
-        severity=Severity.ERROR if lasting and split else Severity.WARNING,
+    return Symptom(
+        severity=Severity.ERROR if is_lasting and split else Severity.WARNING,
         title=f"{counted(len(astray), 'member')} {verb(len(astray), 'does', 'do')} not own what "
         f"{evidence.strategy_name} gives them",
         evidence=(
@@ -59,11 +64,11 @@ def other_view(evidence: GroupEvidence) -> Iterator[Symptom | Gap]:
         ),
         consequence=split.consequence
         if split
-        else f"{counted(len(elsewhere), 'queue')} {verb(len(elsewhere), 'is', 'are')} elsewhere than predicted, "
+        else f"{counted(elsewhere, 'queue')} {verb(elsewhere, 'is', 'are')} elsewhere than predicted, "
         "each with one owner",
         advice="restart the members that act on another membership view; if it comes back, see what keeps them from "
         "the brokers"
-        if lasting
+        if is_lasting
         else WATCH_LONGER,
         about=(*astray, *split.about),
     )

@@ -18,7 +18,7 @@ from planner.execution.plan_targets import deployment_of, fewest_ready, offsets_
 from planner.execution.progress import PodBefore, StepProgress
 from planner.execution.scalers import set_scaler
 from planner.execution.states import Finished, Impossible, Missing, Unfinished
-from planner.model.deployments import Pod
+from planner.model.pods import Pod
 from planner.rollout.explain import tell_step
 from planner.rollout.steps import (
     CheckForecast,

@@ -6,7 +6,7 @@ from dataclasses import dataclass
 from planner.execution.effects import MarkPods
 from planner.execution.moves import Reconcile
 from planner.execution.plan_targets import deployment_of
-from planner.model.deployments import Pod
+from planner.model.pods import Pod
 from planner.rollout.steps import MarkVictims, StopConsumers
 
 

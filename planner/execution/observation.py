@@ -5,7 +5,8 @@ from datetime import datetime
 from typing import Final
 
 from planner.execution.phases import Phase
-from planner.model.deployments import DEPLOYMENT, Deployment, Pod
+from planner.model.deployments import DEPLOYMENT, Deployment
+from planner.model.pods import Pod
 from planner.model.queues import Queue
 from planner.model.samples import QueueOffsets
 from planner.model.snapshot import Capacity

@@ -9,7 +9,7 @@ from planner.execution.observation import Claim, DeploymentObservation
 from planner.execution.plan_targets import planned_counts
 from planner.execution.progress import Refusal, StepProgress
 from planner.execution.states import Finished, Impossible, Missing, State, Unfinished
-from planner.model.deployments import Autoscaler
+from planner.model.autoscalers import Autoscaler
 from planner.rollout.steps import AutoscalerState, SetAutoscaler
 
 

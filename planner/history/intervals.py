@@ -5,7 +5,7 @@ from dataclasses import dataclass, field
 from datetime import datetime
 from itertools import pairwise
 
-from planner.history.curve import OffsetCurve
+from planner.history.message_age import OffsetCurve
 from planner.model.intervals import QueueInterval
 from planner.model.queues import Queue
 from planner.model.samples import GroupSample, QueueOffsets

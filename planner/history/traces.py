@@ -10,8 +10,8 @@ from itertools import pairwise
 import numpy as np
 from numpy.typing import NDArray
 
-from planner.history.curve import REACH
 from planner.history.intervals import GAP_FACTOR
+from planner.history.message_age import REACH
 
 Ints = NDArray[np.int64]
 Floats = NDArray[np.float64]

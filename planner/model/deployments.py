@@ -1,4 +1,4 @@
-"""Deployments and their pods: the Kubernetes facts that change what a change of replicas does.
+"""Deployments and other scale targets: the Kubernetes facts that change what a change of replicas does.
 
 Counts are those of the API server at one time. ``None`` means that it did not report it or that we may not read it,
 never 0.
@@ -7,10 +7,12 @@ never 0.
 import math
 import re
 from collections.abc import Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, replace
 from datetime import datetime
 from typing import Final, TypeVar
 
+from planner.model.autoscalers import Autoscaler, FieldManager
+from planner.model.pods import Container, Pod, Workload
 from planner.model.times import check_time
 from planner.text.words import and_list
 
@@ -31,92 +33,6 @@ def check_target_kind(kind: str, api_version: str) -> None:
         raise ValueError(f"a kind such as Deployment, StatefulSet or Rollout, not {kind!r}")
     if not _API_VERSION.fullmatch(api_version):
         raise ValueError(f"an API version with its group such as apps/v1 or argoproj.io/v1alpha1, not {api_version!r}")
-
-
-@dataclass(frozen=True, slots=True, order=True)
-class Workload:
-    """The workload that a pod belongs to in the end: ``kind`` is ``Deployment``, ``StatefulSet``, ``Job`` and so on."""
-
-    kind: str
-    namespace: str
-    name: str
-
-    def __str__(self) -> str:
-        return f"{self.kind} {self.namespace}/{self.name}"
-
-
-@dataclass(frozen=True, slots=True)
-class Pod:
-    """One pod. ``restarts`` and ``is_ready`` are over all its containers.
-
-    ``addresses`` are the pod's IPs, empty before it has one; with ``uses_host_network`` they are the node's, and other
-    pods may have them too. ``host_address`` is the node's. ``ready_at`` is when it last became ready, ``started_at``
-    when its node took it up. ``workload`` is ``None`` for a pod that nobody controls or whose controller we may not
-    read. ``is_ending`` means that its deletion was asked for; it may go on for its grace period. ``deletion_cost`` is
-    its annotation's, 0 where it has none: ReplicaSets stop the lowest first among pods that are equally far.
-    ``deletion_cost_by`` is who set that last, ``None`` where there is none or the server noted nobody.
-    """
-
-    namespace: str
-    name: str
-    uid: str
-    phase: str
-    addresses: tuple[str, ...] = ()
-    host_address: str | None = None
-    uses_host_network: bool = False
-    node: str | None = None
-    is_ready: bool = False
-    is_ending: bool = False
-    started_at: datetime | None = None
-    ready_at: datetime | None = None
-    restarts: int = 0
-    labels: tuple[tuple[str, str], ...] = ()
-    workload: Workload | None = None
-    created_at: datetime | None = None
-    deletion_cost: int = 0
-    deletion_cost_by: str | None = None
-
-    @property
-    def has_finished(self) -> bool:
-        """True when all its containers ended for good; its addresses may belong to another pod by now."""
-        return self.phase in ("Succeeded", "Failed")
-
-    def label(self, key: str) -> str | None:
-        """Return the value of a label, ``None`` when the pod has no such label."""
-        return dict(self.labels).get(key)
-
-
-@dataclass(frozen=True, slots=True)
-class ReadinessProbe:
-    """When the kubelet takes a container for ready. ``kind`` is ``exec``, ``grpc``, ``httpGet`` or ``tcpSocket``."""
-
-    kind: str
-    initial_delay_s: int
-    period_s: int
-    timeout_s: int
-    success_threshold: int
-    failure_threshold: int
-
-
-@dataclass(frozen=True, slots=True)
-class PreStop:
-    """What runs before a container gets SIGTERM, within the grace period.
-
-    ``kind`` is ``exec``, ``httpGet`` or ``sleep``; ``sleep_s`` is known for the last only.
-    """
-
-    kind: str
-    sleep_s: int | None = None
-
-
-@dataclass(frozen=True, slots=True)
-class Container:
-    """One container of the pod template, init containers that keep running (sidecars) left out."""
-
-    name: str
-    image: str
-    readiness: ReadinessProbe | None = None
-    pre_stop: PreStop | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -144,58 +60,6 @@ class UpdateStrategy:
         surge = math.ceil(_share(self.max_surge, replicas))
         unavailable = math.floor(_share(self.max_unavailable, replicas))
         return (surge, unavailable or 1) if surge == 0 else (surge, unavailable)
-
-
-@dataclass(frozen=True, slots=True)
-class Autoscaler:
-    """Something that sets ``spec.replicas`` by rules of its own, between ``minimum`` and ``maximum``.
-
-    ``kind`` is ``HorizontalPodAutoscaler`` or ``ScaledObject`` (KEDA). ``desired`` is what it wants now, where it says
-    so. ``made_by`` names the ScaledObject that made an HPA. ``set_by`` is the plan's step that set it last, by its
-    annotation.
-
-    ``is_paused``: an HPA that may move in neither direction, or a ScaledObject with KEDA's annotation. It leaves the
-    count alone, except that an HPA brings one outside of its bounds back to them (``reconcileAutoscaler``, Kubernetes
-    1.36), and a ScaledObject that is paused at a count (``paused_at``) brings every other one there. ``idle`` is how
-    many a ScaledObject keeps while nothing triggers it, ``None`` for its minimum.
-    """
-
-    kind: str
-    name: str
-    minimum: int
-    maximum: int
-    desired: int | None = None
-    made_by: str | None = None
-    is_paused: bool = False
-    paused_at: int | None = None
-    idle: int | None = None
-    set_by: str | None = None
-    resource_version: str = field(default="", compare=False)
-
-    def __str__(self) -> str:
-        return f"{self.kind} {self.name}"
-
-    def leaves(self, count: int) -> bool:
-        """True when it is paused and would leave so many replicas alone. An HPA leaves 0 alone, whatever its bounds."""
-        if self.paused_at is not None:
-            return count == self.paused_at
-        is_within = self.minimum <= count <= self.maximum
-        return self.is_paused and (self.kind != "HorizontalPodAutoscaler" or count == 0 or is_within)
-
-
-@dataclass(frozen=True, slots=True)
-class FieldManager:
-    """The client that last set ``spec.replicas``, by the object's ``managedFields``.
-
-    ``manager`` is the client's own name (``kubectl``, ``helm``, ``kube-controller-manager``), ``operation`` is
-    ``Apply`` or ``Update``, ``subresource`` is ``scale`` for ``kubectl scale`` and autoscalers. ``at`` is ``None`` for
-    those: the API server notes no time for the scale subresource.
-    """
-
-    manager: str
-    operation: str
-    subresource: str | None = None
-    at: datetime | None = None
 
 
 @dataclass(frozen=True, slots=True)

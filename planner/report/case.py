@@ -5,11 +5,11 @@ from dataclasses import dataclass
 from functools import cached_property
 
 from planner.advice.answer import Advice
-from planner.advice.next_step import step_after
+from planner.advice.next_command import command_after_record
 from planner.model.queues import Queue
 from planner.model.snapshot import GroupSnapshot
 from planner.report.consumers import Marks
-from planner.rollout.next import approve_command
+from planner.rollout.next_command import approve_command
 from planner.rollout.plan import DecisionRecord, RolloutPlan
 from planner.simulation.outcome import CandidateOutcome
 from planner.verification.track import TrackRecord
@@ -45,7 +45,7 @@ class Case:
             return str(self.advice.next)
         if self.plan is not None:
             return approve_command(self.plan, self.plan_file)
-        return str(step_after(self.record)) if self.is_hold else None
+        return str(command_after_record(self.record)) if self.is_hold else None
 
     @cached_property
     def own_strategy(self) -> str | None:

@@ -8,7 +8,8 @@ from dataclasses import dataclass, replace
 from typing import Literal, get_args
 
 from planner.errors import RefusedError
-from planner.model.deployments import Autoscaler, Deployment
+from planner.model.autoscalers import Autoscaler
+from planner.model.deployments import Deployment
 from planner.rollout.refusals import Refusal, refused
 from planner.rollout.steps import (
     AutoscalerKind,

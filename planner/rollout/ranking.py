@@ -6,7 +6,7 @@ from collections.abc import Iterable, Iterator
 from datetime import datetime
 from functools import cmp_to_key
 
-from planner.model.deployments import Pod
+from planner.model.pods import Pod
 
 _PHASES = {"Pending": 0, "Unknown": 1, "Running": 2}
 

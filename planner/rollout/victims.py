@@ -9,7 +9,8 @@ from math import comb, prod
 import numpy as np
 from numpy.typing import NDArray
 
-from planner.model.deployments import Deployment, Pod
+from planner.model.deployments import Deployment
+from planner.model.pods import Pod
 from planner.model.snapshot import GroupSnapshot
 from planner.rollout.ranking import stop_order
 from planner.rollout.refusals import Refusal, refused

@@ -8,9 +8,9 @@ from planner.model.snapshot import GroupSnapshot
 from planner.simulation.counts import relieves, useful_counts
 from planner.simulation.group_model import group_model
 from planner.simulation.leaving import Leaving
+from planner.simulation.leaving_pods import pod_leave_range
 from planner.simulation.newcomers import known_to_stay
 from planner.simulation.outcome import CandidateOutcome
-from planner.simulation.pods import pod_leave_range
 from planner.simulation.standing import describe_standing_work, without_standing_work
 from planner.text.words import counted
 

@@ -11,6 +11,7 @@ from planner.model.membership import GroupMember, kafka_members
 from planner.model.queues import Queue
 from planner.model.samples import GroupSample
 from planner.model.snapshot import POP, Capacity, GroupSnapshot, MemberPod
+from planner.snapshot.blocked_queues import blocked_queues_of, rewound_queues
 from planner.snapshot.capacity import known_capacity, shared_capacity
 from planner.snapshot.completeness import snapshot_sections
 from planner.snapshot.delivery import count_shared_queues, is_orderly, strategy_options
@@ -20,7 +21,6 @@ from planner.snapshot.queue_states import queue_states, rates_of, with_shares
 from planner.snapshot.settings import RECENT, SnapshotSettings
 from planner.snapshot.setups import client_setups, notifies_changes
 from planner.snapshot.strategy import observed_assignor, observed_strategy
-from planner.snapshot.stuck_queues import blocked_queues_of, rewound_queues
 from planner.snapshot.unlisted import GRPC_CLIENTS, grpc_members, is_of_grpc_clients, unlisted_consumers
 from planner.workload import Join, clues_of, join_members
 

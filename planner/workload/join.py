@@ -6,7 +6,7 @@ from dataclasses import dataclass
 from enum import StrEnum
 from typing import Final
 
-from planner.model.deployments import Pod
+from planner.model.pods import Pod
 from planner.workload.clues import MemberClues
 
 

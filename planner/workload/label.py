@@ -2,7 +2,7 @@
 
 from collections.abc import Sequence
 
-from planner.model.deployments import Pod
+from planner.model.pods import Pod
 from planner.workload.clues import MemberClues
 
 FEWEST = 2

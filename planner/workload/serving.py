@@ -4,7 +4,8 @@ from collections import defaultdict
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 
-from planner.model.deployments import DEPLOYMENT, STATEFUL_SET, Pod, Workload
+from planner.model.deployments import DEPLOYMENT, STATEFUL_SET
+from planner.model.pods import Pod, Workload
 from planner.workload.clues import MemberClues
 from planner.workload.join import CURE, Evidence, Join, Link, join_members
 

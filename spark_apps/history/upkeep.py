@@ -6,7 +6,7 @@ from math import ceil
 
 from pyspark.sql.types import StructType
 
-from planner.history.curve import REACH
+from planner.history.message_age import REACH
 from spark_apps.common.folder import Folder
 from spark_apps.common.history_folder import DAILY_TABLES, Change, day_folders, day_of, files_by_source, recover
 from spark_apps.common.history_lock import only_run

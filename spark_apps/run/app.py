@@ -25,7 +25,8 @@ from spark_apps.common.errors import finish, sentence_on
 from spark_apps.common.session import session
 from spark_apps.common.stages import Figures, run_stage
 from spark_apps.decide.app import run_decide
-from spark_apps.history.app import Packed, add_samples, tidy_history
+from spark_apps.history.app import add_samples, tidy_history
+from spark_apps.history.packed_samples import Packed
 from spark_apps.plan.app import run_plan
 from spark_apps.simulate.app import run_simulate
 from spark_apps.snapshot.app import run_snapshot

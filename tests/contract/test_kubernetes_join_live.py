@@ -8,8 +8,9 @@ from pathlib import Path
 import pytest
 
 from planner.documents.data import SNAPSHOT
-from planner.model.deployments import Deployment, Workload
+from planner.model.deployments import Deployment
 from planner.model.membership import GroupMember
+from planner.model.pods import Workload
 from planner.sources.kafka import KafkaAdmin
 from planner.sources.kafka import observe_group as observe_kafka
 from planner.sources.kubernetes import KubernetesApi, read_pods, read_workload

@@ -10,7 +10,9 @@ import pytest
 import yaml
 
 from planner.errors import BadInputError, OutOfReachError, UnknownNameError
-from planner.model.deployments import Autoscaler, Deployment, PreStop, ReadinessProbe, Workload
+from planner.model.autoscalers import Autoscaler
+from planner.model.deployments import Deployment
+from planner.model.pods import PreStop, ReadinessProbe, Workload
 from planner.sources.kubernetes import KubernetesApi, read_pods, read_workload
 from tests.clusters.kubernetes import ControlPlane, deployment
 from tests.clusters.kubernetes.rest import MERGE, Json

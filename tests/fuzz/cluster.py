@@ -9,7 +9,7 @@ from random import Random
 from typing import Any, Final, cast
 
 from planner.controller.agenda import Agenda
-from planner.controller.board import Board
+from planner.controller.plan_cache import PlanCache
 from planner.controller.records import Records
 from planner.controller.retention import finished_plan
 from planner.deployments.bodies import CLAIM, LIMITS_BEFORE, claim_of, kept_before, unclaim_patch
@@ -36,16 +36,16 @@ _AT: Final = datetime(2026, 11, 21, 10, 0, tzinfo=UTC)
 
 
 def read_event(data: bytes) -> object:
-    """Hear of a plan object as the controller's watch does: its board, its records, what may be removed."""
+    """Hear of a plan object as the controller's watch does: its cache, its records, what may be removed."""
     found = load_json(data)
-    board = Board(Agenda(), lambda *_: None)
+    cache = PlanCache(Agenda(), lambda *_: None)
     with _silence():
         for version in ("1", "2"):
             found["metadata"]["resourceVersion"] = version
-            board.note(found)
+            cache.note(found)
         Records(folder(), lambda _: None).note(found)
         finished_plan(found)
-    return board.counts()
+    return cache.counts()
 
 
 @contextmanager

@@ -10,7 +10,7 @@ from rich.console import Console
 
 from planner.advice.answer import Advice, price_of
 from planner.advice.near_misses import near_misses
-from planner.advice.next_step import AddressCommands, step_of
+from planner.advice.next_command import AddressCommands, command_after_decision
 from planner.cli.advise_view import print_advice
 from planner.diagnosis.finding import Finding, Severity
 from planner.documents.plan import DECISION, document_name
@@ -53,7 +53,7 @@ def advised(world: World) -> Advice:
         missing=("the load swings by 30%",),
         near_misses=near_misses(own, decision.target, OBJECTIVE) or ("5 consumers would nearly do: by 3%",),
         findings=(FINDING,),
-        next=step_of(decision, commands),
+        next=command_after_decision(decision, commands),
     )
 
 

@@ -5,10 +5,10 @@ from datetime import UTC, datetime, timedelta
 
 import pytest
 
-from planner.backtest.plant import Totals
 from planner.backtest.play import Run
 from planner.backtest.recorded import AsItWas, NotPlayable, RecordedGroup
 from planner.backtest.review import Review, most_saved_first
+from planner.backtest.simulated_group import Totals
 from planner.demand.outlook import outlook_of
 from planner.model.points import GroupPoint
 from planner.report import backtest

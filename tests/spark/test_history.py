@@ -13,15 +13,16 @@ from pyspark.sql import SparkSession
 from planner.documents.data import SAMPLE
 from planner.documents.format import API_VERSION
 from planner.errors import DocumentError, NewerVersionError
-from planner.history.curve import REACH
 from planner.history.intervals import queue_intervals
+from planner.history.message_age import REACH
 from planner.model.intervals import QueueInterval
 from planner.model.samples import GroupSample
 from planner.storage.landing import reading_files, sample_files, samples_of_reading
 from planner.storage.layout import history_folder, sample_path, time_name
 from spark_apps.common.folder import Folder
 from spark_apps.common.history_folder import HISTORY_VERSION, VERSION, HistoryVersion, check_version
-from spark_apps.history.app import Updated, rebuild, update
+from spark_apps.history.app import Updated, update
+from spark_apps.history.rebuild import rebuild
 from spark_apps.history.schemas import HISTORY, INTERVALS, QUEUE_KEY
 from spark_apps.snapshot.transforms import intervals_of
 from tests.sample_builders import START

@@ -18,8 +18,9 @@ from planner.model.samples import GroupSample
 from planner.storage.layout import RunFolder, history_folder
 from spark_apps.common.folder import Folder
 from spark_apps.common.history_folder import Change, read_intervals, recover
-from spark_apps.history.app import rebuild, update
+from spark_apps.history.app import update
 from spark_apps.history.metrics import import_metrics
+from spark_apps.history.rebuild import rebuild
 from spark_apps.history.schemas import HISTORY
 from spark_apps.history.upkeep import tidy
 from spark_apps.snapshot.app import take_snapshots

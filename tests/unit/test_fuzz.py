@@ -13,7 +13,7 @@ from tests.fuzz.growth import arcs_of
 from tests.fuzz.readers import NAMES, reader
 
 ONE_OUTCOME = ("scram", "capture", "plan file", "yaml", "watch event")
-"""Those whose digest or proof no damage gets past; of a plan that cannot be read the controller's board only tells."""
+"""Those whose digest or proof no damage gets past; of a plan that cannot be read the controller's cache only tells."""
 
 
 @pytest.mark.parametrize("name", NAMES)

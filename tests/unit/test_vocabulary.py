@@ -14,9 +14,11 @@ DONE = (
     "planner/advice",
     "planner/allocation",
     "planner/approval",
+    "planner/backtest",
     "planner/cli",
     "planner/controller",
     "planner/decision",
+    "planner/demand",
     "planner/deployments",
     "planner/diagnosis",
     "planner/documents",
@@ -49,7 +51,8 @@ def _set_of(words: str) -> frozenset[str]:
 REFUSED = _set_of(
     "again asleep awake book course found ground held hold holds life lives look looks one part parts picture place "
     "places roster rosters said says scene seen sees sheet sight spread spreads told tell tells torn traits turn turns "
-    "twice untold wake wakes wanted way ways who whose woken world worlds there"
+    "twice untold wake wakes wanted way ways who whose woken world worlds there "
+    "board consent plant"
 )
 """Each stands for several ideas: see the glossary for the noun that is meant. Whole words of a name are refused."""
 

@@ -6,8 +6,8 @@ from typing import Any, TypedDict
 import numpy as np
 
 from planner.allocation import fields
-from planner.allocation.kafka.chance import random_owners
 from planner.allocation.kafka.group import NOBODY, Group, Outcome
+from planner.allocation.kafka.random_assignor import random_owners
 from planner.allocation.kafka.ranges import range_owners, range_server
 from planner.allocation.kafka.request import NamedGroup, Request, missing_claims, named_group
 from planner.allocation.kafka.roundrobin import roundrobin

@@ -13,14 +13,14 @@ from numpy.typing import NDArray
 from planner.allocation.strategy import NOBODY
 from planner.backtest.observation import Observation
 from planner.backtest.owners import GroupOwners
-from planner.backtest.plant import COMMIT_INTERVAL_S
 from planner.backtest.scenario import SECONDS_AN_HOUR, STEP_S, Floats, Ints, Scenario
+from planner.backtest.simulated_group import COMMIT_INTERVAL_S
 
 MARGINS = (0.6, 0.8, 0.9, 0.97)
 """Parts of the allowed wait from which a schedule takes a message for late."""
 PACE = 0.995
 BIN_S = 60.0
-MOVED_PART = 0.7
+MOVED_SHARE = 0.7
 LEVELS: Floats = np.concatenate([4000.0 * np.linspace(0, 1, 140) ** 2, [5e3, 7e3, 1e4, 2e4, 1e5, 1e6]])
 """Backlogs in consumer-seconds of the whole group; close, as interpolation blurs what is late."""
 
@@ -118,9 +118,9 @@ def bin_loads(scenario: Scenario) -> Floats:
     bins = max(1, int(np.ceil(scenario.steps * STEP_S / BIN_S)))
     rows = np.minimum(np.arange(bins + 1) * BIN_S / scenario.interval_s, len(arrived) - 1)
     below = np.minimum(rows.astype(np.intp), len(arrived) - 2)
-    part = (rows - below)[:, None]
+    fraction = (rows - below)[:, None]
     return np.asarray(
-        np.diff(arrived[below] * (1 - part) + arrived[below + 1] * part, axis=0) / BIN_S / scenario.capacity
+        np.diff(arrived[below] * (1 - fraction) + arrived[below + 1] * fraction, axis=0) / BIN_S / scenario.capacity
     )
 
 
@@ -156,7 +156,7 @@ def _solve(scenario: Scenario, counts: Ints, shares: Floats, loads: Floats, marg
 
 def _repeated(load: float) -> float:
     """Return the work that a change adds: moved queues, most of all, repeat half a commit interval's messages."""
-    return MOVED_PART * COMMIT_INTERVAL_S / 2 * load
+    return MOVED_SHARE * COMMIT_INTERVAL_S / 2 * load
 
 
 def _grow(backlog: Floats, load: float, share: Floats, scenario: Scenario, margin: float) -> tuple[Floats, Floats]:
@@ -164,9 +164,9 @@ def _grow(backlog: Floats, load: float, share: Floats, scenario: Scenario, margi
     growth = (load - PACE / share) * BIN_S
     after = backlog + growth
     limit = margin * scenario.late_after_s * np.maximum(PACE, load * share) / share
-    part = (np.maximum(backlog, after) - limit) / (np.abs(growth) + 1e-6)
+    fraction = (np.maximum(backlog, after) - limit) / (np.abs(growth) + 1e-6)
     price = scenario.prices.late_minute_h * SECONDS_AN_HOUR * BIN_S / 60.0
-    return np.maximum(after, 0.0), np.clip(part, 0.0, 1.0) * price
+    return np.maximum(after, 0.0), np.clip(fraction, 0.0, 1.0) * price
 
 
 def _interpolated(value: Floats, backlog: Floats) -> Floats:

@@ -71,10 +71,10 @@ class Planner:
         now = len(self._series)
         loads = shares * float(self._series.level[-1]) * self._factor(now - 1)
         served, hot = leave_out_hot_queue(loads)
-        part = float(served.sum() / loads.sum()) if (served < loads).any() else 1.0
+        fraction = float(served.sum() / loads.sum()) if (served < loads).any() else 1.0
         useful = self._useful(served if served.any() else shares, observation, hot)
         weighing = Weighing(
-            self._series.scaled(part) if part < 1.0 else self._series,
+            self._series.scaled(fraction) if fraction < 1.0 else self._series,
             tuple(useful),
             np.array(list(useful.values())),
             self._state(observation, useful, hot, served),
@@ -82,18 +82,18 @@ class Planner:
             self._settings,
         )
         if self._events is not None:
-            weighing = replace(weighing, events=self._coming(now, sum(weighing.bins_min), part))
+            weighing = replace(weighing, events=self._coming(now, sum(weighing.bins_min), fraction))
         return weighing.bill().chosen
 
     def _factor(self, minute: int) -> float:
         """Return the factor of the events in a minute of the series."""
         return 1.0 if self._events is None else float(self._events.factors[minute])
 
-    def _coming(self, minute: int, minutes: int, part: float) -> EventLoad:
+    def _coming(self, minute: int, minutes: int, fraction: float) -> EventLoad:
         """Return the events of so many minutes from this one on, floors in consumers of the ``part`` that is served."""
         assert self._events is not None
         ahead = slice(minute, minute + minutes)
-        return EventLoad(self._events.factors[ahead], self._events.floors[ahead] * part / self._scenario.capacity)
+        return EventLoad(self._events.factors[ahead], self._events.floors[ahead] * fraction / self._scenario.capacity)
 
     def _learn(self, observation: Observation) -> None:
         """Add what came since the last observation to the series, spread evenly over the minutes between."""
@@ -176,12 +176,12 @@ def minutes(scenario: Scenario) -> Floats:
 def learn_shares(scenario: Scenario) -> QueueShares:
     """Return what the known history says of the queues' shares."""
     per_minute = scenario.interval_s / MINUTE_S
-    wanted = min(int(scenario.history_s // MINUTE_S), KNOWN_MINUTES)
+    known_minutes = min(int(scenario.history_s // MINUTE_S), KNOWN_MINUTES)
     summed = np.concatenate([np.zeros((1, len(scenario.queues))), np.cumsum(scenario.history, axis=0)])
-    edges = (scenario.history_s / MINUTE_S - np.arange(wanted, -1, -1)) / per_minute
+    edges = (scenario.history_s / MINUTE_S - np.arange(known_minutes, -1, -1)) / per_minute
     below = np.clip(edges.astype(np.intp), 0, max(len(summed) - 2, 0))
-    part = (edges - below)[:, None]
-    at_edges = summed[below] * (1 - part) + summed[np.minimum(below + 1, len(summed) - 1)] * part
+    fraction = (edges - below)[:, None]
+    at_edges = summed[below] * (1 - fraction) + summed[np.minimum(below + 1, len(summed) - 1)] * fraction
     rows = np.diff(at_edges, axis=0)
     shares = QueueShares(rows[0] if len(rows) else np.zeros(len(scenario.queues)))
     for row in rows[1:]:

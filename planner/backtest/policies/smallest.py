@@ -61,5 +61,7 @@ def _known(scenario: Scenario) -> Floats:
     summed = np.concatenate([np.zeros((1, len(scenario.queues))), np.cumsum(scenario.history, axis=0)])
     rows = (scenario.history_s - MINUTE_S * np.arange(minutes, 0, -1)) / scenario.interval_s
     below = np.minimum(rows.astype(np.intp), max(len(summed) - 2, 0))
-    part = (rows - below)[:, None]
-    return np.asarray(summed[below] * (1 - part) + summed[np.minimum(below + 1, len(summed) - 1)] * part - summed[-1])
+    fraction = (rows - below)[:, None]
+    return np.asarray(
+        summed[below] * (1 - fraction) + summed[np.minimum(below + 1, len(summed) - 1)] * fraction - summed[-1]
+    )

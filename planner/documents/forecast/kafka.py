@@ -53,12 +53,8 @@ def read_request(document: Mapping[str, Any]) -> ForecastRequest:
     change = _change(document, members, partitions)
     given = fields.mapping(document.get("settings") or {}, "settings")
     settings = settings_for(change, given, protocol, client, broker, is_java=is_java)
-    if isinstance(change, Upgrade):
-        read_settings(given, protocol, change.to, broker, is_java=is_java)
-        if protocol == CONSUMER:
-            check_knows_consumer("change.to", protocol, change.to, broker, is_java=is_java)
-    if isinstance(change, BlueGreen) and change.to_group == document.get("group"):
-        raise BadInputError(f"change.to_group: found {change.to_group}, the group itself, expected another group")
+    _check_upgrade(change, given, protocol, broker, is_java=is_java)
+    _check_target_group(change, document.get("group"))
     trials, seed = trials_and_seed(document)
     since = document.get("since_rebalance_s")
     fields.only_known(options, _OPTIONS, "options")
@@ -84,6 +80,20 @@ def read_request(document: Mapping[str, Any]) -> ForecastRequest:
     complete = completed(request, unknown_lags)
     check_size(complete)
     return complete
+
+
+def _check_upgrade(change: Change, given: Mapping[str, Any], protocol: str, broker: Version, *, is_java: bool) -> None:
+    """Refuse an upgrade to a client that does not know the settings or the protocol."""
+    if not isinstance(change, Upgrade):
+        return
+    read_settings(given, protocol, change.to, broker, is_java=is_java)
+    if protocol == CONSUMER:
+        check_knows_consumer("change.to", protocol, change.to, broker, is_java=is_java)
+
+
+def _check_target_group(change: Change, group: object) -> None:
+    if isinstance(change, BlueGreen) and change.to_group == group:
+        raise BadInputError(f"change.to_group: found {change.to_group}, the group itself, expected another group")
 
 
 def check_clients(versions: object, settings: Mapping[str, Any]) -> None:

@@ -17,7 +17,7 @@ from planner.forecast.rocketmq.handover.pop import (
 )
 from planner.forecast.rocketmq.handover.queue_locks import apply_queue_locks
 from planner.forecast.rocketmq.handover.tenures import Tenures, queue_tenures
-from planner.forecast.rocketmq.membership.consume_rates import find_rates, has_backlog
+from planner.forecast.rocketmq.membership.consume_rates import Rates, find_rates, has_backlog
 from planner.forecast.rocketmq.membership.inflow import Inflow, find_inflow
 from planner.forecast.rocketmq.membership.membership_timeline import MembershipTimeline, find_membership
 from planner.forecast.rocketmq.membership.membership_views import topic_views
@@ -29,7 +29,7 @@ from planner.forecast.rocketmq.membership.ownership import (
     state_matrix,
 )
 from planner.forecast.rocketmq.membership.processes import AFTER, BEFORE
-from planner.forecast.rocketmq.membership.scenario import Scenario
+from planner.forecast.rocketmq.membership.scenario import Booleans, Scenario
 from planner.forecast.rocketmq.membership.unknown_ids import Names, name_clients
 from planner.forecast.rocketmq.random_streams import RandomStreams, Stage
 from planner.forecast.rocketmq.timing import Calibration
@@ -65,28 +65,8 @@ def simulate(scenario: Scenario, calibration: Calibration) -> Simulation:
         if pops
         else find_rates(scenario, first_process(before), first_process(after))
     )
-    on_started_broker = np.array(
-        [queue.broker == (None if scenario.up is None else scenario.brokers[scenario.up]) for queue in scenario.queues]
-    )
-    membership = find_membership(scenario, rates, (after & on_started_broker).any(axis=1), calibration, streams)
-    views = [
-        topic_views(
-            scenario,
-            names,
-            membership.registrations,
-            membership.rebalances,
-            membership.routes,
-            number,
-            streams.of(Stage.VIEWS, number),
-        )
-        for number in range(len(scenario.topics))
-    ]
-    tenures = queue_tenures(scenario, membership.times, views, before)
-    if scenario.request.orderly:
-        random = streams.of(Stage.LOCKS)
-        tenures = apply_queue_locks(
-            scenario, membership.times, tenures, membership.rebalances, rates, calibration, random
-        )
+    membership = find_membership(scenario, rates, _owners_on_started(scenario, after), calibration, streams)
+    tenures = _find_tenures(scenario, names, membership, before, rates, calibration, streams)
     starts = first_deliveries(scenario, tenures, rates, calibration, streams.of(Stage.PULLS))
     random = streams.of(Stage.OFFSETS)
     if pops:
@@ -106,3 +86,40 @@ def simulate(scenario: Scenario, calibration: Calibration) -> Simulation:
     random = streams.of(Stage.OUTCOME)
     observed = observe(scenario, owners, tenures, starts, deliveries, rates, calibration, random, inflow)
     return Simulation(names, owners, membership, tenures, starts, deliveries, observed, inflow=inflow)
+
+
+def _owners_on_started(scenario: Scenario, after: Booleans) -> Booleans:
+    """Return which processes own a queue of the broker that comes up."""
+    started = None if scenario.up is None else scenario.brokers[scenario.up]
+    on_started = np.array([queue.broker == started for queue in scenario.queues])
+    owners: Booleans = (after & on_started).any(axis=1)
+    return owners
+
+
+def _find_tenures(
+    scenario: Scenario,
+    names: Names,
+    membership: MembershipTimeline,
+    before: Booleans,
+    rates: Rates,
+    calibration: Calibration,
+    streams: RandomStreams,
+) -> Tenures:
+    """Return who owns which queue from when to when, by the member list that each client sees, and by queue locks."""
+    views = [
+        topic_views(
+            scenario,
+            names,
+            membership.registrations,
+            membership.rebalances,
+            membership.routes,
+            number,
+            streams.of(Stage.VIEWS, number),
+        )
+        for number in range(len(scenario.topics))
+    ]
+    tenures = queue_tenures(scenario, membership.times, views, before)
+    if not scenario.request.orderly:
+        return tenures
+    random = streams.of(Stage.LOCKS)
+    return apply_queue_locks(scenario, membership.times, tenures, membership.rebalances, rates, calibration, random)

@@ -28,10 +28,10 @@ from planner.simulation.leaving import Leaving
 from planner.simulation.need import Need
 from planner.simulation.outcome import CandidateOutcome, DrawnAnew
 from planner.simulation.rocketmq import request
-from planner.simulation.rocketmq.drawn import members_without_room, some_groups, why_not_drawn
-from planner.simulation.rocketmq.drawn_anew import Future, draw_anew
+from planner.simulation.rocketmq.config_lists import listed_newcomers, lists_to_write
 from planner.simulation.rocketmq.grpc_clients import with_grpc_cost
-from planner.simulation.rocketmq.lists import listed_newcomers, lists_to_write
+from planner.simulation.rocketmq.member_draws import Future, draw_anew
+from planner.simulation.rocketmq.newcomer_draws import members_without_room, some_groups, why_not_drawn
 from planner.simulation.rocketmq.queues import (
     fresh_owners,
     knows_newcomers,

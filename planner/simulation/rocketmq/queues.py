@@ -23,8 +23,8 @@ from planner.simulation.leaving import ByName, ByPosition, ByShare, Leaving, cou
 from planner.simulation.moves import MoveRange, common_queues, move_range
 from planner.simulation.newcomers import Newcomer, known_newcomers
 from planner.simulation.outcome import CandidateOutcome
-from planner.simulation.rocketmq.drawn import assumptions, describe, possible_groups, weigh, why_not_drawn
-from planner.simulation.rocketmq.lists import lists_for, newcomers, stayers
+from planner.simulation.rocketmq.config_lists import lists_for, newcomers, stayers
+from planner.simulation.rocketmq.newcomer_draws import assumptions, describe, possible_groups, weigh, why_not_drawn
 from planner.simulation.rocketmq.positions import leave_range
 from planner.simulation.rocketmq.sharing import shares_messages, simulate_shared
 from planner.simulation.rocketmq.topics import Topics, topics_of

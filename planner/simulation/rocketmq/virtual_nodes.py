@@ -8,7 +8,7 @@ from planner.allocation.ordering import java_sorted
 from planner.allocation.rocketmq import ConsistentHash
 from planner.model.snapshot import GroupSnapshot
 from planner.simulation.rocketmq.client_ids import draw_clients
-from planner.simulation.rocketmq.drawn_anew import draws_of
+from planner.simulation.rocketmq.member_draws import draws_of
 from planner.simulation.rocketmq.topics import Topics, topics_of
 
 HASH = "CONSISTENT_HASH"

@@ -1,8 +1,9 @@
 """What Kafka brokers report of consumer groups, read only.
 
 Each module knows only those before it: ``errors``, ``wire`` (fields), ``subscription`` (what classic members declare),
-``requests`` (the only ones that we can send), ``settings`` (properties), ``sasl``, ``connection``, ``links``,
-``answers``, ``library`` (``confluent-kafka``), ``describe`` (groups), ``client`` (``KafkaAdmin``), ``observe``.
+``requests`` (the only ones that we can send), ``settings`` (properties), ``sasl``, ``connection``,
+``broker_connections``, ``answers``, ``library`` (``confluent-kafka``), ``describe`` (groups), ``client``
+(``KafkaAdmin``), ``observe``.
 """
 
 from planner.errors import MissingExtraError

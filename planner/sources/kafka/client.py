@@ -22,12 +22,12 @@ from planner.model.queues import TopicPartition
 from planner.model.routes import PartitionRoute
 from planner.sources.kafka import requests
 from planner.sources.kafka.answers import ClusterInfo, Commits, GroupDescription, GroupList, GroupListing, Node, Routes
+from planner.sources.kafka.broker_connections import BrokerConnections
 from planner.sources.kafka.commits import committed_offsets
 from planner.sources.kafka.connection import Address, can_connect
 from planner.sources.kafka.describe import Described, describe_groups, host_of, unknown_group
 from planner.sources.kafka.errors import answer_error
 from planner.sources.kafka.library import Library, in_batches
-from planner.sources.kafka.links import Links
 from planner.sources.kafka.settings import KafkaSettings
 from planner.sources.kafka.share_lags import SharePositions, share_lags
 
@@ -69,7 +69,7 @@ class KafkaAdmin:
         if not addresses:
             raise BadInputError("there is no Kafka bootstrap server: name one as host:port")
         self.bootstrap = ",".join(map(str, addresses))
-        self._links = Links(addresses, self.settings, self.limits.request_s)
+        self._connections = BrokerConnections(addresses, self.settings, self.limits.request_s)
         self._obstacle = can_connect(self.settings) if own_connections else "own connections are switched off"
         self._read_committed = read_committed
         self.share_positions = SharePositions()
@@ -94,7 +94,7 @@ class KafkaAdmin:
 
     def close(self) -> None:
         """Close all connections; closing twice does nothing."""
-        self._links.close()
+        self._connections.close()
 
     def __repr__(self) -> str:
         return f"KafkaAdmin({self.bootstrap}, {self.settings.protocol})"
@@ -105,8 +105,8 @@ class KafkaAdmin:
             return self._cluster_by_library()
         # By ourselves: we can name what is wrong, while the library mostly reports that time is over; and it asks the
         # broker that passes for the controller, which may be the one that is down.
-        with self._links.lock:
-            cluster_id, nodes = self._links.anywhere(
+        with self._connections.lock:
+            cluster_id, nodes = self._connections.anywhere(
                 lambda link: link.ask(requests.METADATA, requests.brokers_request())
             )
         brokers = (Node(node.number, str(Address(node.host, node.port)), node.rack) for node in nodes)
@@ -125,8 +125,8 @@ class KafkaAdmin:
         problems = []
         for node in self.cluster().nodes:
             try:
-                with self._links.lock:
-                    code, listings = self._links.at(
+                with self._connections.lock:
+                    code, listings = self._connections.at(
                         Address.parse(node.address),
                         lambda link: link.ask(requests.LIST_GROUPS, requests.listing_request),
                     )
@@ -147,8 +147,8 @@ class KafkaAdmin:
         """
         if self._obstacle:
             return self._described_by_library(groups)
-        with self._links.lock:
-            return describe_groups(self._links, groups)
+        with self._connections.lock:
+            return describe_groups(self._connections, groups)
 
     def committed(self, groups: Iterable[str]) -> dict[str, Commits | PlannerError]:
         """Return group -> its committed offsets on every topic that the account may describe.
@@ -158,14 +158,14 @@ class KafkaAdmin:
         names = sorted(set(groups))
         if self._obstacle:
             return self._committed_by_library(names)
-        with self._links.lock:
-            return committed_offsets(self._links, names)
+        with self._connections.lock:
+            return committed_offsets(self._connections, names)
 
     def share_lags(self, groups: Iterable[str]) -> dict[str, Commits | PlannerError]:
         """Return share group -> the lags of its partitions; only groups that ``describe_groups`` described as such."""
         names = sorted(set(groups))
-        with self._links.lock:
-            return share_lags(self._links, names) if names else {}
+        with self._connections.lock:
+            return share_lags(self._connections, names) if names else {}
 
     # Topics.
 

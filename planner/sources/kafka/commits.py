@@ -10,16 +10,16 @@ from collections.abc import Mapping, Sequence
 from planner.errors import PlannerError
 from planner.sources.kafka import requests
 from planner.sources.kafka.answers import Commits
+from planner.sources.kafka.broker_connections import BrokerConnections
 from planner.sources.kafka.connection import Connection
 from planner.sources.kafka.coordinators import ask_coordinators
 from planner.sources.kafka.errors import answer_error
-from planner.sources.kafka.links import Links
 from planner.sources.kafka.requests import WireCommits
 
 
-def committed_offsets(links: Links, groups: Sequence[str]) -> dict[str, Commits | PlannerError]:
+def committed_offsets(connections: BrokerConnections, groups: Sequence[str]) -> dict[str, Commits | PlannerError]:
     """Return each group's commits, or the error that stands in its way; a group that is not there has none."""
-    return ask_coordinators(links, groups, _by_coordinator)
+    return ask_coordinators(connections, groups, _by_coordinator)
 
 
 def _by_coordinator(link: Connection, _: int, groups: Sequence[str]) -> Mapping[str, Commits | PlannerError]:

@@ -8,10 +8,10 @@ from planner.errors import BadInputError, PlannerError, UnknownNameError
 from planner.model.membership import KafkaMember
 from planner.sources.kafka import requests
 from planner.sources.kafka.answers import GroupDescription
+from planner.sources.kafka.broker_connections import BrokerConnections
 from planner.sources.kafka.connection import Connection
 from planner.sources.kafka.coordinators import ask_coordinators
 from planner.sources.kafka.errors import ProtocolError, answer_error
-from planner.sources.kafka.links import Links
 from planner.sources.kafka.requests import WireGroup, WireMember
 from planner.sources.kafka.subscription import read_assignment, read_subscription
 
@@ -32,9 +32,9 @@ LEVERS: Final[Mapping[str, str]] = {
 Described = dict[str, GroupDescription | PlannerError]
 
 
-def describe_groups(links: Links, groups: Sequence[str]) -> Described:
+def describe_groups(connections: BrokerConnections, groups: Sequence[str]) -> Described:
     """Return each group's description, or the error that stands in its way."""
-    return ask_coordinators(links, groups, _by_coordinator)
+    return ask_coordinators(connections, groups, _by_coordinator)
 
 
 def _by_coordinator(link: Connection, node: int, groups: Sequence[str]) -> Described:

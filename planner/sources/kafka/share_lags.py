@@ -8,16 +8,16 @@ from planner.errors import PlannerError
 from planner.model.queues import TopicPartition
 from planner.sources.kafka import requests
 from planner.sources.kafka.answers import Commits
+from planner.sources.kafka.broker_connections import BrokerConnections
 from planner.sources.kafka.connection import Connection
 from planner.sources.kafka.coordinators import ask_coordinators
 from planner.sources.kafka.errors import ProtocolError, answer_error
-from planner.sources.kafka.links import Links
 from planner.sources.kafka.requests import WireSharedOffsets
 
 
-def share_lags(links: Links, groups: Sequence[str]) -> dict[str, Commits | PlannerError]:
+def share_lags(connections: BrokerConnections, groups: Sequence[str]) -> dict[str, Commits | PlannerError]:
     """Return each share group's lags, or the error that stands in its way."""
-    return ask_coordinators(links, groups, _by_coordinator)
+    return ask_coordinators(connections, groups, _by_coordinator)
 
 
 def _by_coordinator(link: Connection, _: int, groups: Sequence[str]) -> Mapping[str, Commits | PlannerError]:

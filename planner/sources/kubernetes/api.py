@@ -1,31 +1,25 @@
 """``KubernetesApi``: the reads that the planner needs, through the official client, each within a deadline.
 
-The one module that touches that client. It lists and gets; there is no method here that writes, and the role in
-``k8s/rbac`` allows none.
+Only this module and ``kubeconfig`` touch that client. It lists and gets; there is no method here that writes, and the
+role in ``k8s/rbac`` allows none.
 """
 
 import json
 import logging
 import re
-import threading
 from collections.abc import Callable
-from concurrent.futures import Future
 from pathlib import Path
 from typing import Any, Final, Self, TypeVar
 
 import urllib3
-import yaml
 from kubernetes import client as official
-from kubernetes import config as kubeconfigs
 from kubernetes.client.exceptions import ApiException
-from kubernetes.config.config_exception import ConfigException
 
-from planner.documents.tenant_files import tenant_file
 from planner.errors import BadInputError, OutOfReachError, UnknownNameError
 from planner.model.deployments import APPS, BUILT_IN, DEPLOYMENT, STATEFUL_SET
-from planner.sources.connections import connection
-from planner.sources.kubernetes.errors import AnswerError, ForbiddenError, NotLetInError
-from planner.sources.kubernetes.tenant_kubeconfig import tenant_kubeconfig
+from planner.sources.kubernetes.deadline import call_within, no_answer
+from planner.sources.kubernetes.errors import AnswerError, ForbiddenError, NotLetInError, excerpt
+from planner.sources.kubernetes.kubeconfig import load_kubeconfig
 from planner.text.words import nearest_first, some
 
 log = logging.getLogger(__name__)
@@ -36,8 +30,6 @@ _T = TypeVar("_T")
 DEADLINE_S: Final = 10.0
 _PAGE: Final = 500
 """Objects in one answer; a server then need not hold thousands of pods in memory for us."""
-_QUOTED: Final = 300
-"""Characters of a server's own words that one error carries."""
 _NAME = re.compile(r"[a-z0-9]([-a-z0-9.]{0,251}[a-z0-9])?")
 _GONE: Final = 410
 Resource = tuple[str, str, str]
@@ -80,17 +72,7 @@ class KubernetesApi:
         Without either, the service account of the pod that we run in, or else kubectl's own default: ``KUBECONFIG`` or
         ``~/.kube/config`` with its current context. Raises ``BadInputError`` when there is none or it is broken.
         """
-        configuration = official.Configuration()
-        what = f"the kubeconfig {kubeconfig}" if kubeconfig else "the default kubeconfig"
-        content = _kubeconfig_of(kubeconfig) if isinstance(kubeconfig, str) else kubeconfig
-        try:
-            _within(deadline_s, what, lambda: _load(configuration, content, context))
-        except (ConfigException, OSError, yaml.YAMLError, KeyError, TypeError, ValueError) as error:
-            raise BadInputError(
-                f"{what}{f', context {context},' if context else ''} cannot be used: {_words(str(error))}: name a file "
-                "that kubectl works with"
-            ) from error
-        return cls(configuration, deadline_s)
+        return cls(load_kubeconfig(kubeconfig, context, deadline_s), deadline_s)
 
     def __enter__(self) -> Self:
         return self
@@ -253,7 +235,7 @@ class KubernetesApi:
         return items
 
     def _within(self, request: str, call: Callable[[], _T]) -> _T:
-        return _within(self.deadline_s, f"{self.server}: {request}", call)
+        return call_within(self.deadline_s, f"{self.server}: {request}", call)
 
     def _ask(self, request: str, method: Callable[..., Any], *arguments: str, **options: Any) -> Json | None:
         """Return the decoded object, ``None`` for 404."""
@@ -265,9 +247,9 @@ class KubernetesApi:
         except urllib3.exceptions.HTTPError as error:
             cause = _cause(error)
             if isinstance(cause, urllib3.exceptions.ReadTimeoutError):
-                raise _too_late(f"{self.server}: {request}", self.deadline_s) from error
+                raise no_answer(f"{self.server}: {request}", self.deadline_s) from error
             raise OutOfReachError(
-                f"{self.server} cannot be reached: {request}: {_words(str(cause))}: is it up?"
+                f"{self.server} cannot be reached: {request}: {excerpt(str(cause))}: is it up?"
             ) from error
         text = body.decode(errors="replace") if isinstance(body, bytes) else str(body)
         return self._decode(request, status, text)
@@ -281,14 +263,14 @@ class KubernetesApi:
             decoded = json.loads(text)
         except (ValueError, RecursionError) as error:
             raise AnswerError(
-                f"{self.server}: {request}: the answer is no JSON but {_words(text)!r}: is this an API server?"
+                f"{self.server}: {request}: the answer is no JSON but {excerpt(text)!r}: is this an API server?"
             ) from error
         if not isinstance(decoded, dict):
-            raise AnswerError(f"{self.server}: {request}: the answer is no Kubernetes object but {_words(text)!r}")
+            raise AnswerError(f"{self.server}: {request}: the answer is no Kubernetes object but {excerpt(text)!r}")
         return decoded
 
     def _refusal(self, request: str, status: int, text: str) -> OutOfReachError:
-        reason = _words(_message(text))
+        reason = excerpt(_message(text))
         if status == 401:
             return NotLetInError(f"{self.server} does not know us: {request}: {reason}: renew the token or certificate")
         if status == 403:
@@ -303,81 +285,6 @@ class KubernetesApi:
         return kind(f"{self.server}: {request}: answered {status}: {reason}")
 
 
-def _kubeconfig_of(reference: str) -> Json:
-    """Return the kubeconfig in a connection's extra; its ``kube_config`` is an object, or the text of one."""
-    kubeconfig = connection(reference).fields().get("kube_config")
-    try:
-        content = yaml.safe_load(kubeconfig) if isinstance(kubeconfig, str) else kubeconfig
-    except yaml.YAMLError:
-        content = None
-    if not isinstance(content, dict):
-        raise BadInputError(f"{reference} has no kubeconfig in field kube_config of its extra: set it in Airflow")
-    return content
-
-
-def own_namespace(kubeconfig: Path | None) -> str:
-    """Return the namespace that kubectl would take: the current context's, else ``default``.
-
-    Raises ``BadInputError`` for a kubeconfig that cannot be used.
-    """
-    try:
-        _, current = kubeconfigs.list_kube_config_contexts(None if kubeconfig is None else str(kubeconfig))
-    except (ConfigException, OSError, yaml.YAMLError, KeyError, TypeError, ValueError) as error:
-        what = f"the kubeconfig {kubeconfig}" if kubeconfig else "the default kubeconfig"
-        raise BadInputError(
-            f"{what} cannot be used: {_words(str(error))}: name a file that kubectl works with"
-        ) from error
-    return str(current.get("context", {}).get("namespace") or "default")
-
-
-def _load(configuration: official.Configuration, kubeconfig: Path | Json | None, context: str | None) -> None:
-    if kubeconfig is None and context is None:
-        try:
-            kubeconfigs.load_incluster_config(client_configuration=configuration)
-        except ConfigException:
-            log.debug("not in a pod, so by kubeconfig")
-        else:
-            return
-    if isinstance(kubeconfig, Path) and (tenant := tenant_file(kubeconfig)):
-        kubeconfig = tenant_kubeconfig(tenant, context)
-    if isinstance(kubeconfig, dict):
-        kubeconfigs.load_kube_config_from_dict(
-            kubeconfig, context=context, client_configuration=configuration, persist_config=False
-        )
-        return
-    kubeconfigs.load_kube_config(
-        config_file=None if kubeconfig is None else str(kubeconfig),
-        context=context,
-        client_configuration=configuration,
-        persist_config=False,
-    )
-
-
-def _within(deadline_s: float, what: str, call: Callable[[], _T]) -> _T:
-    """Return ``call()`` on a thread of its own, or raise ``OutOfReachError`` once ``deadline_s`` seconds have passed.
-
-    Socket limits alone do not bound it: resolving a name has none, a server may send a byte now and then, and a
-    kubeconfig may start a program that asks for a password.
-    """
-    outcome: Future[_T] = Future()
-
-    def run() -> None:
-        try:
-            outcome.set_result(call())
-        except BaseException as error:  # raised again by result(), on the caller's thread
-            outcome.set_exception(error)
-
-    threading.Thread(target=run, name="kubernetes-read", daemon=True).start()
-    try:
-        return outcome.result(deadline_s)
-    except TimeoutError as error:
-        raise _too_late(what, deadline_s) from error
-
-
-def _too_late(what: str, deadline_s: float) -> OutOfReachError:
-    return OutOfReachError(f"{what}: no answer within {deadline_s:g} s: is the server up and near?")
-
-
 def _check_name(kind: str, name: str) -> str:
     if not _NAME.fullmatch(name):
         raise BadInputError(f"{kind} {name!r} cannot be: Kubernetes names have lower-case letters, digits, - and .")
@@ -390,11 +297,6 @@ def _message(text: str) -> str:
         return str(json.loads(text)["message"])
     except (ValueError, KeyError, TypeError, RecursionError):
         return text
-
-
-def _words(text: str) -> str:
-    shown = " ".join(text.split()).rstrip(".:")
-    return shown if len(shown) <= _QUOTED else shown[:_QUOTED] + "…"
 
 
 def _cause(error: BaseException) -> BaseException:

@@ -13,7 +13,12 @@ Each names the server and the request. ``read_workload`` lets through what conce
 around it, it marks those that are forbidden.
 """
 
+from typing import Final
+
 from planner.errors import OutOfReachError
+
+_MOST_QUOTED: Final = 300
+"""Characters of a server's own words that one error carries."""
 
 
 class NotLetInError(OutOfReachError):
@@ -28,3 +33,9 @@ class ForbiddenError(OutOfReachError):
 
 class AnswerError(OutOfReachError):
     """The answer is not Kubernetes' own: another service listens there, or the server failed inside."""
+
+
+def excerpt(text: str) -> str:
+    """Return a server's or library's own words as one error quotes them: on one line, and not too long."""
+    shown = " ".join(text.split()).rstrip(".:")
+    return shown if len(shown) <= _MOST_QUOTED else shown[:_MOST_QUOTED] + "…"

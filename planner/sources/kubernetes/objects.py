@@ -9,22 +9,9 @@ from collections.abc import Iterable, Mapping, Sequence
 from datetime import datetime
 from typing import Any, Final
 
-from planner.model.deployments import (
-    APPS,
-    BUILT_IN,
-    DEPLOYMENT,
-    STATEFUL_SET,
-    Autoscaler,
-    Container,
-    Deployment,
-    FieldManager,
-    Ordinals,
-    Pod,
-    PreStop,
-    ReadinessProbe,
-    UpdateStrategy,
-    Workload,
-)
+from planner.model.autoscalers import Autoscaler, FieldManager
+from planner.model.deployments import APPS, BUILT_IN, DEPLOYMENT, STATEFUL_SET, Deployment, Ordinals, UpdateStrategy
+from planner.model.pods import Container, Pod, PreStop, ReadinessProbe, Workload
 
 Json = dict[str, Any]
 

@@ -10,7 +10,9 @@ from dataclasses import dataclass
 from datetime import datetime
 from typing import Any, Final
 
-from planner.model.deployments import Autoscaler, Deployment, Pod, ScaleTarget, UpdateStrategy
+from planner.model.autoscalers import Autoscaler
+from planner.model.deployments import Deployment, ScaleTarget, UpdateStrategy
+from planner.model.pods import Pod
 from planner.sources.kubernetes.errors import AnswerError
 from planner.sources.kubernetes.objects import (
     Json,

@@ -6,7 +6,9 @@ from datetime import datetime
 from typing import TypeVar
 
 from planner.errors import UnknownNameError
-from planner.model.deployments import APPS, DEPLOYMENT, STATEFUL_SET, Autoscaler, Deployment, Pod
+from planner.model.autoscalers import Autoscaler
+from planner.model.deployments import APPS, DEPLOYMENT, STATEFUL_SET, Deployment
+from planner.model.pods import Pod
 from planner.sources.kubernetes.api import Json, KubernetesApi
 from planner.sources.kubernetes.errors import AnswerError, ForbiddenError
 from planner.sources.kubernetes.objects import (

@@ -14,9 +14,9 @@ from planner.errors import OutOfReachError, UnknownNameError
 from planner.model.queues import MessageQueue
 from planner.sources.listener import check_system
 from planner.sources.rocketmq import answers, broker_answers, codec, requests
+from planner.sources.rocketmq.broker_connections import BrokerConnections, TimeLimits
 from planner.sources.rocketmq.credentials import Credentials
 from planner.sources.rocketmq.errors import AnswerError, BodyError, JsonError, ProtocolError
-from planner.sources.rocketmq.links import Links, TimeLimits
 from planner.sources.rocketmq.name_servers import NameServers
 from planner.sources.rocketmq.once import Once
 from planner.sources.rocketmq.requests import AnswerCode, Request
@@ -67,8 +67,8 @@ class RocketMQAdmin:
         self.limits = limits or TimeLimits()
         self.proxies = tuple(dict.fromkeys(str(parse_address(proxy)) for proxy in proxies))
         self._credentials = credentials
-        self._links = Links(self.limits, credentials, tls)
-        self._name_servers = NameServers(name_servers, self._links.name_servers_as)
+        self._connections = BrokerConnections(self.limits, credentials, tls)
+        self._name_servers = NameServers(name_servers, self._connections.name_servers_as)
         self._versions: dict[str, int] = {}
         self.standing = Once(_STANDING_S, keeps_errors=False)
 
@@ -85,7 +85,7 @@ class RocketMQAdmin:
 
     def close(self) -> None:
         """Close all connections; a later request opens them anew."""
-        self._links.close()
+        self._connections.close()
 
     def version_of(self, address: str) -> int | None:
         """Return the version (ordinal of ``MQVersion.Version``) of a server that has answered, ``None`` before."""
@@ -297,7 +297,7 @@ class RocketMQAdmin:
         return self._ask_whole(address, request, lambda answer: read(answer.body), limit_s)
 
     def _ask_whole(self, address: str, request: Request, read: Callable[[codec.Command], _T], within_s: float) -> _T:
-        answer = self._links.ask(parse_address(address), request, within_s)
+        answer = self._connections.ask(parse_address(address), request, within_s)
         self._versions[address] = answer.version
         if answer.code != AnswerCode.SUCCESS:
             raise _refusal(address, request, self._without_secrets(answer))

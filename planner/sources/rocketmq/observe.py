@@ -8,14 +8,15 @@ import logging
 import time
 from collections.abc import Iterator, Sequence
 from concurrent.futures import Future, ThreadPoolExecutor
+from dataclasses import dataclass
 from datetime import datetime
 from functools import partial
 from queue import SimpleQueue
 from typing import Final
 
 from planner.errors import PlannerError
-from planner.model.routes import RouteTable
-from planner.model.samples import GroupSample, RocketMQGroup
+from planner.model.routes import RouteTable, TopicRoute
+from planner.model.samples import GroupSample, QueueOffsets, RocketMQGroup
 from planner.sources.rocketmq.broker_reports import (
     BrokerReport,
     broker_reports,
@@ -92,6 +93,39 @@ def _put(done: "SimpleQueue[tuple[str, Future[GroupSample]]]", group: str, futur
     done.put((group, future))
 
 
+@dataclass(frozen=True, slots=True)
+class _TopicReading:
+    """Routes and offsets of some topics, and what could not be read of them."""
+
+    routes: tuple[TopicRoute, ...]
+    route_problems: tuple[str, ...]
+    offsets: tuple[QueueOffsets, ...]
+    offset_problems: tuple[str, ...]
+
+    def join(self, more: "_TopicReading") -> "_TopicReading":
+        """Return both; raises ``BodyError`` where they state more queues than a group has."""
+        routes = tuple(sorted((*self.routes, *more.routes), key=lambda route: route.topic))
+        check_queues(routes)
+        offsets = tuple(sorted((*self.offsets, *more.offsets), key=lambda entry: entry.queue))
+        return _TopicReading(
+            routes, self.route_problems + more.route_problems, offsets, self.offset_problems + more.offset_problems
+        )
+
+
+def _read_topics(
+    session: QuerySession,
+    reports: Sequence[BrokerReport],
+    group: str,
+    topics: Sequence[str],
+    *,
+    named: frozenset[str] = frozenset(),
+    spared: frozenset[str] = frozenset(),
+) -> _TopicReading:
+    """Return the topics' routes, and the offsets by these."""
+    routes, route_problems = routes_of(session, topics, named=named, spared=spared)
+    return _TopicReading(routes, route_problems, *offsets_of(session, reports, routes, topics, group))
+
+
 def _sample(
     session: QuerySession, cluster: str | None, group: str, topics: Sequence[str] | None, at: datetime
 ) -> GroupSample:
@@ -103,30 +137,24 @@ def _sample(
     topic_names = topics_to_read(everywhere, group, topics)
     unlisted, unlisted_problems = unlisted_activity(session, reports, group)
     spared = no_retry_topic(reports, unlisted, group)
-    routes, route_problems = routes_of(session, topic_names, named=frozenset(topics or ()), spared=spared)
-    offsets, offset_problems = offsets_of(session, reports, routes, topic_names, group)
+    read = _read_topics(session, reports, group, topic_names, named=frozenset(topics or ()), spared=spared)
     letters, letter_problems = dead_letters(session, group)
     states, state_problems = broker_states(session, group)
     # Last: a silent member takes its time, and the offsets would be read so much later than the members.
     members, member_problems = members_of(session, reports, through_proxies, group)
     if topics is None and (missed := missed_topics(members, topic_names)):
-        more_routes, more_route_problems = routes_of(session, missed, named=frozenset())
-        more_offsets, more_offset_problems = offsets_of(session, reports, more_routes, missed, group)
-        routes = tuple(sorted((*routes, *more_routes), key=lambda route: route.topic))
-        check_queues(routes)
-        offsets = tuple(sorted((*offsets, *more_offsets), key=lambda entry: entry.queue))
-        route_problems, offset_problems = route_problems + more_route_problems, offset_problems + more_offset_problems
+        read = read.join(_read_topics(session, reports, group, missed))
     sample_cluster, cluster_problems = cluster_name(reports, cluster)
     problems = (
         *cluster_problems,
         *_broker_problems(session),
         *(problem for report in reports for problem in report.problems),
-        *route_problems,
+        *read.route_problems,
         *model_problems(reports, group),
-        *(membership_problems(reports, routes, group) if reports_a_member(reports, through_proxies) else ()),
+        *(membership_problems(reports, read.routes, group) if reports_a_member(reports, through_proxies) else ()),
         *(problem for report in through_proxies for problem in report.problems),
         *member_problems,
-        *offset_problems,
+        *read.offset_problems,
         *letter_problems,
         *state_problems,
         *unlisted_problems,
@@ -140,9 +168,9 @@ def _sample(
         group=group,
         at=at,
         took_s=took_s,
-        routes=RouteTable(topics=routes, brokers=session.brokers),
+        routes=RouteTable(topics=read.routes, brokers=session.brokers),
         members=members,
-        offsets=offsets,
+        offsets=read.offsets,
         problems=problems,
         dead_letters=letters,
         listed=tuple(report.listed for report in reports),

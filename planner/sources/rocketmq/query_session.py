@@ -15,8 +15,8 @@ from planner.errors import OutOfReachError, PlannerError, UnknownNameError
 from planner.model.routes import BrokerAddress
 from planner.sources.rocketmq.answers import ClusterInfo, Route
 from planner.sources.rocketmq.broker_answers import TopicStats
+from planner.sources.rocketmq.broker_connections import RELAYED_AT_ONCE
 from planner.sources.rocketmq.client import RocketMQAdmin
-from planner.sources.rocketmq.links import RELAYED_AT_ONCE
 from planner.sources.rocketmq.once import Once
 
 _T = TypeVar("_T")

@@ -7,7 +7,7 @@ import pytest
 
 from planner.advice.answer import Advice, by_gain, price_of, short_form
 from planner.advice.near_misses import near_misses
-from planner.advice.next_step import AddressCommands, NextStep, PolicyCommands, next_step
+from planner.advice.next_command import AddressCommands, NextCommand, PolicyCommands, next_command
 from planner.decision.decision import HoldCause
 from planner.decision.objective import Objective
 from tests.builders import OBJECTIVE, World, decided, queues, snapshot
@@ -33,7 +33,7 @@ def advice(world: World, **changes: object) -> Advice:
         missing=(),
         near_misses=(),
         findings=(),
-        next=NextStep("planner doctor"),
+        next=NextCommand("planner doctor"),
     )
     return replace(made, **changes)  # type: ignore[arg-type]
 
@@ -75,7 +75,7 @@ def test_an_unknown_price_is_null_and_never_zero() -> None:
 @pytest.mark.parametrize("cause", [*HoldCause, None])
 @pytest.mark.parametrize("commands", [FILES, ADDRESS])
 def test_every_decision_has_a_next_command(cause: HoldCause | None, commands: PolicyCommands | AddressCommands) -> None:
-    step = next_step(cause, commands)
+    step = next_command(cause, commands)
     assert step.command.startswith("planner ")
     assert "\n" not in str(step)
     assert not {"delete", "reset", "--force"} & set(str(step).split())
@@ -83,29 +83,33 @@ def test_every_decision_has_a_next_command(cause: HoldCause | None, commands: Po
 
 def test_a_strategy_that_cannot_be_simulated_asks_for_the_fields_that_its_sentence_names() -> None:
     reason = "no room for m-1: state its room in spec.strategyOptions, or that of new pods in spec.newPods.room"
-    step = next_step(HoldCause.UNSUPPORTED_STRATEGY, FILES, reason)
+    step = next_command(HoldCause.UNSUPPORTED_STRATEGY, FILES, reason)
     assert str(step) == (
         "planner plan snap.json --policy shop.yaml -o plan.yaml"
         "   # after spec.strategyOptions or spec.newPods.room in shop.yaml says it"
     )
-    assert "doctor" in next_step(HoldCause.UNSUPPORTED_STRATEGY, FILES, "every queue is given to several").command
+    assert "doctor" in next_command(HoldCause.UNSUPPORTED_STRATEGY, FILES, "every queue is given to several").command
 
 
 def test_next_commands_name_what_the_reader_has() -> None:
-    assert next_step(HoldCause.OLD_DATA, FILES).command == "planner snapshot --policy shop.yaml -o snap.json"
-    assert next_step(HoldCause.OTHER_SCALER, FILES).command == "planner plan snap.json --policy shop.yaml -o plan.yaml"
-    assert next_step(None, ADDRESS).command == (
+    assert next_command(HoldCause.OLD_DATA, FILES).command == "planner snapshot --policy shop.yaml -o snap.json"
+    assert (
+        next_command(HoldCause.OTHER_SCALER, FILES).command == "planner plan snap.json --policy shop.yaml -o plan.yaml"
+    )
+    assert next_command(None, ADDRESS).command == (
         "planner init -n 10.0.0.5:9876 --group shop --deployment shop/orders --max 12 -o shop.yaml"
     )
     elsewhere = replace(ADDRESS, kubeconfig="/etc/my kube")
     access = "--deployment shop/orders --kubeconfig '/etc/my kube'"
-    assert next_step(HoldCause.OLD_DATA, elsewhere).command == f"planner advise -n 10.0.0.5:9876 --group shop {access}"
-    assert next_step(HoldCause.UNKNOWN_LAG, elsewhere).command == (
+    assert (
+        next_command(HoldCause.OLD_DATA, elsewhere).command == f"planner advise -n 10.0.0.5:9876 --group shop {access}"
+    )
+    assert next_command(HoldCause.UNKNOWN_LAG, elsewhere).command == (
         "planner doctor -n 10.0.0.5:9876 --group shop --deployment orders --namespace shop --kubeconfig '/etc/my kube' "
         "--watch 60"
     )
     strange = AddressCommands("%RETRY% of $HOME", "-n 10.0.0.5:9876")
-    assert "--group '%RETRY% of $HOME'" in next_step(HoldCause.UNKNOWN_LAG, strange).command
+    assert "--group '%RETRY% of $HOME'" in next_command(HoldCause.UNKNOWN_LAG, strange).command
 
 
 def test_what_lacks_consumers_comes_first_and_what_is_right_last() -> None:

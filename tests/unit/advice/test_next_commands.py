@@ -10,7 +10,7 @@ import typer
 from typer.main import get_command
 
 from planner.advice.counting import MOST_MEMBERS
-from planner.advice.next_step import AddressCommands, NextStep, PolicyCommands, next_step
+from planner.advice.next_command import AddressCommands, NextCommand, PolicyCommands, next_command
 from planner.cli.main import app
 from planner.decision.decision import HoldCause
 from planner.documents.policy_spec import MOST_MEMBERS_PER_POD
@@ -58,7 +58,7 @@ def test_the_next_command_is_one_and_all_that_it_names_is_there(
         (tmp_path / name).touch()
     monkeypatch.chdir(tmp_path)
     reason = REASONS.get(cause, "") if cause is not None else ""
-    step = next_step(cause, commands, reason)
+    step = next_command(cause, commands, reason)
     parse(step.command)
     words = shlex.split(step.command)
     written = {words[index + 1] for index, word in enumerate(words) if word == "-o"}
@@ -81,22 +81,22 @@ def test_the_parser_refuses_what_a_shell_would(command: str, said: str) -> None:
 
 def test_unknown_pods_are_ended_by_the_number_that_pods_and_members_suggest() -> None:
     watch = "planner advise -n 10.0.0.5:9876 --group shop --deployment shop/orders --kubeconfig kube"
-    assert next_step(HoldCause.UNKNOWN_PODS, DEPLOYED) == NextStep(
+    assert next_command(HoldCause.UNKNOWN_PODS, DEPLOYED) == NextCommand(
         f"{watch} --members-per-pod 4", "if each pod runs so many"
     )
-    unknown = next_step(HoldCause.UNKNOWN_PODS, replace(DEPLOYED, members_per_pod=None))
+    unknown = next_command(HoldCause.UNKNOWN_PODS, replace(DEPLOYED, members_per_pod=None))
     assert unknown.command.startswith("planner doctor "), "no number is made up"
 
 
 def test_an_autoscaler_takes_a_policy_that_is_written_first() -> None:
-    step = next_step(HoldCause.OTHER_SCALER, DEPLOYED)
+    step = next_command(HoldCause.OTHER_SCALER, DEPLOYED)
     assert step.command.endswith("--max 12 -o shop.yaml")
     assert step.note == "then state spec.autoscaler.mode there as setBounds or pause, and plan by it"
 
 
 def test_a_larger_bound_is_named_only_where_it_allows_more() -> None:
-    assert next_step(HoldCause.NO_COUNT_MEETS, STATED).command.endswith("--members-per-pod 2 --max 24")
-    assert next_step(HoldCause.NO_COUNT_MEETS, DEPLOYED).command.startswith("planner doctor ")
+    assert next_command(HoldCause.NO_COUNT_MEETS, STATED).command.endswith("--members-per-pod 2 --max 24")
+    assert next_command(HoldCause.NO_COUNT_MEETS, DEPLOYED).command.startswith("planner doctor ")
 
 
 def test_no_number_of_members_is_named_that_a_policy_refuses() -> None:

@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 import yaml
 
-from planner.advice.next_step import AddressCommands
+from planner.advice.next_command import AddressCommands
 from planner.advice.sentences import price_sentence
 from planner.cli.address import Address
 from planner.cli.advice_output import document
@@ -18,7 +18,7 @@ from planner.cli.policy_text import policy_text
 from planner.cli.target import SHOWN, Target, doubts
 from planner.cli.watching import GroupWatch
 from planner.documents.policy import parse_policy
-from planner.model.deployments import Autoscaler
+from planner.model.autoscalers import Autoscaler
 from planner.model.samples import GroupSample
 from planner.model.snapshot import KafkaTiming
 from tests.sample_builders import POLICY, deployment, routes, steady, tuning, watch

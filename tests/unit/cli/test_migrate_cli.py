@@ -14,7 +14,7 @@ from planner.documents.data import SNAPSHOT
 from planner.documents.migration import parse_request, request_in
 from planner.documents.plan import PLAN, read_document, read_plan_or_decision
 from planner.documents.policy import read_policy
-from planner.model.deployments import Container
+from planner.model.pods import Container
 from planner.model.snapshot import GroupSnapshot
 from planner.rollout.plan import RolloutPlan
 from planner.rollout.steps import AwaitSettled, UpdateTemplate

@@ -17,7 +17,7 @@ from planner.verification.observed_change import Between, ObservedChange
 from tests.builders import AT
 from tests.pod_groups import GROUP, plan_for
 from tests.step_builders import STEPS
-from tests.unit.controller.test_board import found
+from tests.unit.controller.test_plan_cache import found
 
 VERDICT = judge(plan_for("app", ["a"], STEPS[:1]).forecast, ObservedChange(moved_queues=Between.exactly(1)), AT)
 JUDGED = replace(RolloutStatus(), phase=Phase.SUCCEEDED, ended="new", verdict=VERDICT)

@@ -11,7 +11,7 @@ from planner.allocation.registry import find_strategy
 from planner.decision.choose import decide
 from planner.decision.decision import Decision, HoldCause
 from planner.decision.objective import Objective, WaitObjective
-from planner.model.deployments import Autoscaler
+from planner.model.autoscalers import Autoscaler
 from planner.model.queues import MessageQueue
 from planner.model.snapshot import Capacity, GroupSnapshot
 from planner.simulation.candidates import candidate_counts, simulate_candidate

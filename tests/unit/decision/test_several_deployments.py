@@ -9,7 +9,8 @@ from planner.decision.hold_reasons import first_reason_to_hold
 from planner.documents.data import SNAPSHOT
 from planner.documents.policy import parse_policy
 from planner.errors import BadInputError
-from planner.model.deployments import AlsoServing, Workload
+from planner.model.deployments import AlsoServing
+from planner.model.pods import Workload
 from planner.model.snapshot import GroupSnapshot
 from tests.builders import OBJECTIVE, podded
 from tests.sample_builders import POLICY

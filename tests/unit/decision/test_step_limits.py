@@ -9,8 +9,8 @@ from planner.decision.objective import StepLimit
 from planner.model.snapshot import SeriesPoint
 from tests.builders import OBJECTIVE, clients, snapshot
 from tests.unit.decision.test_decide import decision_on
+from tests.unit.decision.test_last_change import point
 from tests.unit.decision.test_least_cost import past, weighed
-from tests.unit.decision.test_rest import point
 
 
 def test_growth_goes_as_far_as_the_limit_and_names_the_count_beyond_it() -> None:

@@ -8,8 +8,10 @@ import pytest
 
 from planner.diagnosis.finding import Severity
 from planner.diagnosis.group_evidence import GroupEvidence
-from planner.model.deployments import Autoscaler, Container, Deployment, FieldManager, Pod, PreStop, UpdateStrategy
+from planner.model.autoscalers import Autoscaler, FieldManager
+from planner.model.deployments import Deployment, UpdateStrategy
 from planner.model.membership import TopicFigures
+from planner.model.pods import Container, Pod, PreStop
 from planner.model.samples import RocketMQGroup
 from tests.sample_builders import START
 from tests.unit.diagnosis.patients import broker, codes, each, finding, gaps, healthy, member, tuned

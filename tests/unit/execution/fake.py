@@ -33,7 +33,9 @@ from planner.execution.observation import Claim, DeploymentObservation, GroupObs
 from planner.execution.phases import check_move
 from planner.execution.ports import ConflictError, Lease, Requests, StoredPlan
 from planner.execution.progress import RolloutStatus
-from planner.model.deployments import Autoscaler, Deployment, Pod, UpdateStrategy
+from planner.model.autoscalers import Autoscaler
+from planner.model.deployments import Deployment, UpdateStrategy
+from planner.model.pods import Pod
 from planner.model.queues import MessageQueue
 from planner.model.samples import QueueOffsets
 from planner.verification.observed_change import Between, ObservedChange

@@ -6,7 +6,7 @@ from typing import Any
 
 from planner.execution.phases import Phase
 from planner.execution.progress import RolloutStatus
-from planner.model.deployments import Autoscaler
+from planner.model.autoscalers import Autoscaler
 from planner.rollout.steps import AutoscalerState, CheckForecast, SetAutoscaler
 from tests.unit.execution.fake import FakeCluster
 from tests.unit.execution.worlds import DEPLOYMENT, HPA, LIMIT_S, counts, drive, stored, up

@@ -16,7 +16,8 @@ from planner.execution.observation import Claim, DeploymentObservation, GroupObs
 from planner.execution.phases import Phase
 from planner.execution.ports import Requests, StoredPlan
 from planner.execution.progress import Approval, RolloutStatus
-from planner.model.deployments import Autoscaler, Deployment, Ordinals
+from planner.model.autoscalers import Autoscaler
+from planner.model.deployments import Deployment, Ordinals
 from planner.model.queues import MessageQueue
 from planner.rollout.autoscalers import Handling
 from planner.rollout.bounds import PolicyBounds

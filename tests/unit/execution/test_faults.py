@@ -14,7 +14,7 @@ from planner.execution.phases import Phase
 from planner.execution.ports import StoredPlan
 from planner.execution.progress import RolloutStatus
 from planner.execution.reconcile import Outcome, Ports, run_reconcile
-from planner.model.deployments import Autoscaler
+from planner.model.autoscalers import Autoscaler
 from planner.model.queues import MessageQueue
 from planner.rollout.steps import (
     AwaitLag,

@@ -7,7 +7,8 @@ from datetime import timedelta
 from planner.execution.ports import Requests, StoredPlan
 from planner.execution.progress import Approval
 from planner.execution.reconcile import Outcome, Ports, ReconcileResult, run_reconcile
-from planner.model.deployments import Autoscaler, TargetReplicas
+from planner.model.autoscalers import Autoscaler
+from planner.model.deployments import TargetReplicas
 from planner.rollout.plan import Forecast, GroupRef, OwnedQueues, Preconditions, RolloutPlan, SnapshotRef
 from planner.rollout.steps import (
     AutoscalerState,

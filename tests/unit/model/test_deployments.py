@@ -6,7 +6,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from planner.model.deployments import Autoscaler, Ordinals, UpdateStrategy
+from planner.model.autoscalers import Autoscaler
+from planner.model.deployments import Ordinals, UpdateStrategy
 from tests.unit.workload.builders import deployment
 
 

@@ -13,8 +13,8 @@ from planner.allocation.group import allocate_group
 from planner.allocation.kafka import ASSIGNORS, Topics, equal_group
 from planner.allocation.ordering import java_sorted, sorted_queues
 from planner.allocation.registry import find_strategy
-from planner.model.deployments import Pod
 from planner.model.membership import KafkaMember
+from planner.model.pods import Pod
 from planner.model.queues import MessageQueue, TopicPartition
 from planner.model.snapshot import GroupSnapshot, MemberPod, QueueState
 from planner.simulation.kafka.partitions import in_ring_order

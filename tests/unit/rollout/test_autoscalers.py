@@ -6,7 +6,8 @@ from typing import Any
 import pytest
 
 from planner.errors import RefusedError
-from planner.model.deployments import Autoscaler, Deployment
+from planner.model.autoscalers import Autoscaler
+from planner.model.deployments import Deployment
 from planner.rollout.autoscalers import REFUSE, Handling, why_not_handled, with_autoscaler
 from planner.rollout.migrations.migration import plan_of, read_context
 from planner.rollout.migrations.relocate import relocate

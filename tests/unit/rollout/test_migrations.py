@@ -12,7 +12,7 @@ from planner.decision.prices import Prices
 from planner.documents.plan import PLAN
 from planner.errors import BadInputError, RefusedError, UnknownNameError
 from planner.execution.checks import SETTLED_APART
-from planner.model.deployments import Autoscaler
+from planner.model.autoscalers import Autoscaler
 from planner.model.membership import KafkaMember
 from planner.model.queues import MessageQueue, TopicPartition
 from planner.model.snapshot import GroupSnapshot, KafkaTiming, QueueState, SeriesPoint

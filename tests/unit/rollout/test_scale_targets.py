@@ -11,7 +11,8 @@ from planner.errors import BadInputError
 from planner.execution.backward import _drop
 from planner.execution.fence import _ready_after
 from planner.execution.observation import DeploymentObservation
-from planner.model.deployments import ScaleTarget, Workload
+from planner.model.deployments import ScaleTarget
+from planner.model.pods import Workload
 from planner.model.snapshot import GroupSnapshot
 from planner.rollout.bounds import outside_policy
 from planner.rollout.migrations.migration import read_context

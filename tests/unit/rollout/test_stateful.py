@@ -9,8 +9,9 @@ from planner import pipeline
 from planner.documents.data import SNAPSHOT
 from planner.documents.plan import PLAN
 from planner.errors import BadInputError, RefusedError
-from planner.model.deployments import Ordinals, Workload
+from planner.model.deployments import Ordinals
 from planner.model.membership import KafkaMember
+from planner.model.pods import Workload
 from planner.model.queues import TopicPartition
 from planner.model.snapshot import GroupSnapshot, MemberPod
 from planner.rollout.autoscalers import REFUSE

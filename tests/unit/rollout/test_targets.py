@@ -16,7 +16,9 @@ from planner.documents.policy import ConsumerScalingPolicy, policy_of
 from planner.documents.policy_folder import twins
 from planner.errors import BadInputError, RefusedError
 from planner.execution.plan_targets import deployments, fewest_ready, replicas_after
-from planner.model.deployments import AlsoServing, Autoscaler, Deployment, Pod, TargetReplicas, Workload, together
+from planner.model.autoscalers import Autoscaler
+from planner.model.deployments import AlsoServing, Deployment, TargetReplicas, together
+from planner.model.pods import Pod, Workload
 from planner.model.snapshot import Capacity, GroupSnapshot, MemberPod
 from planner.rollout.bounds import outside_policy
 from planner.rollout.explain import explain_plan

@@ -20,7 +20,7 @@ from planner.rollout.plan import DecisionRecord
 from planner.simulation.rocketmq.topics import topics_of
 from planner.simulation.strategies import StrategyFigures, advise, compare_strategies, excesses
 from tests.builders import clients
-from tests.unit.simulation.test_drawn import CAPACITY, NAMED, NETWORK, under
+from tests.unit.simulation.test_newcomer_draws import CAPACITY, NAMED, NETWORK, under
 from tests.unit.simulation.test_sharing import popping
 
 PERCENTILE = 90

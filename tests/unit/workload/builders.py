@@ -3,7 +3,8 @@
 from datetime import UTC, datetime
 from typing import Any
 
-from planner.model.deployments import Deployment, Pod, UpdateStrategy, Workload
+from planner.model.deployments import Deployment, UpdateStrategy
+from planner.model.pods import Pod, Workload
 from planner.workload import MemberClues
 
 SHOP = Workload("Deployment", "shop", "app")

@@ -4,7 +4,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from planner.model.deployments import Pod
+from planner.model.pods import Pod
 from planner.workload import Evidence, MemberClues, join_members
 from tests.unit.workload.builders import host_pod, member, pod
 

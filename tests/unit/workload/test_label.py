@@ -4,7 +4,7 @@ from dataclasses import replace
 
 import pytest
 
-from planner.model.deployments import Pod
+from planner.model.pods import Pod
 from planner.workload import MemberClues, member_label
 
 MEMBERS = (MemberClues("id-a", (), ("alpha",)), MemberClues("id-b", (), ("beta", "b")))

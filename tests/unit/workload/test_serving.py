@@ -1,6 +1,6 @@
 """Which Deployment serves a group."""
 
-from planner.model.deployments import Workload
+from planner.model.pods import Workload
 from planner.workload import check_named, serving
 from tests.unit.workload.builders import SHOP, host_pod, member, pod
 

@@ -3,7 +3,7 @@
 import numpy as np
 
 from planner.allocation.kafka import Topics, equal_group
-from planner.allocation.kafka.chance import random_owners
+from planner.allocation.kafka.random_assignor import random_owners
 from tests.allocations import assign
 from tests.unit.allocation.kafka.worked import member, request
 

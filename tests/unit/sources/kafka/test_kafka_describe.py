@@ -34,7 +34,7 @@ def classic(state: str = "Stable", kind: str = "consumer", metadata: bytes = MET
 
 
 @dataclass
-class FakeLinks:
+class FakeConnections:
     """The brokers of a cluster as scripted answers, each request's one after the other, the last again and again."""
 
     answers: dict[str, list[Any]]
@@ -42,10 +42,10 @@ class FakeLinks:
     hides_lags: bool = False
     asked: list[str] = field(default_factory=list)
 
-    def anywhere(self, ask: Callable[["FakeLinks"], Any]) -> Any:
+    def anywhere(self, ask: Callable[["FakeConnections"], Any]) -> Any:
         return ask(self)
 
-    def at(self, _: Address, ask: Callable[["FakeLinks"], Any]) -> Any:
+    def at(self, _: Address, ask: Callable[["FakeConnections"], Any]) -> Any:
         return ask(self)
 
     def version(self, api: Api[Any]) -> int | None:
@@ -62,8 +62,10 @@ class FakeLinks:
         return answer
 
 
-def links(*described: tuple[WireGroup, ...], kinds: tuple[Listing, ...] = (), is_old: bool = False) -> FakeLinks:
-    return FakeLinks(
+def connections(
+    *described: tuple[WireGroup, ...], kinds: tuple[Listing, ...] = (), is_old: bool = False
+) -> FakeConnections:
+    return FakeConnections(
         {
             "FindCoordinator": [(Coordinator("g", 1, "h", 9092, 0, ""),)],
             "ConsumerGroupDescribe": [(WireGroup("g", NOT_FOUND, "", "", "consumer", "", (), 0, 0),)],
@@ -74,12 +76,12 @@ def links(*described: tuple[WireGroup, ...], kinds: tuple[Listing, ...] = (), is
     )
 
 
-def described(fake: FakeLinks) -> GroupDescription | PlannerError:
+def described(fake: FakeConnections) -> GroupDescription | PlannerError:
     return describe_groups(fake, ["g"])["g"]  # type: ignore[arg-type]
 
 
 def test_a_coordinator_that_moved_is_asked_for_once_more() -> None:
-    fake = links((classic(code=NOT_COORDINATOR),), (classic(),))
+    fake = connections((classic(code=NOT_COORDINATOR),), (classic(),))
     found = described(fake)
     assert isinstance(found, GroupDescription)
     assert found.members[0].owned == (TopicPartition("t", 2),)
@@ -87,40 +89,40 @@ def test_a_coordinator_that_moved_is_asked_for_once_more() -> None:
 
 
 def test_a_coordinator_that_goes_on_moving_is_an_error() -> None:
-    found = described(links((classic(code=NOT_COORDINATOR),)))
+    found = described(connections((classic(code=NOT_COORDINATOR),)))
     assert isinstance(found, AnswerError)
     assert "NOT_COORDINATOR" in str(found)
 
 
 def test_a_broker_without_kip_848_is_asked_the_classic_way_alone() -> None:
-    fake = links((classic(),), is_old=True)
+    fake = connections((classic(),), is_old=True)
     assert isinstance(described(fake), GroupDescription)
     assert fake.asked == ["FindCoordinator", "DescribeGroups"]
 
 
 def test_a_broker_that_offers_kip_848_and_refuses_it_is_asked_the_classic_way() -> None:
-    fake = links((classic(),))
+    fake = connections((classic(),))
     refusal = WireGroup("g", UNSUPPORTED_VERSION, "", "", "consumer", "", (), 0, 0)
     fake.answers["ConsumerGroupDescribe"] = [(refusal,)]
     assert isinstance(described(fake), GroupDescription)
 
 
 def test_a_subscription_of_somebodys_own_is_named_and_unknown() -> None:
-    found = described(links((classic(metadata=b"their own"),)))
+    found = described(connections((classic(metadata=b"their own"),)))
     assert isinstance(found, GroupDescription)
     assert (found.members[0].topics, found.members[0].owned) == (None, None)
     assert found.problems[0].startswith("member m-1 has a subscription of its own making")
 
 
 def test_a_connect_group_is_refused_by_its_kind() -> None:
-    found = described(links((classic(kind="connect"),)))
+    found = described(connections((classic(kind="connect"),)))
     assert isinstance(found, BadInputError)
     assert "is a connect group" in str(found)
 
 
 def test_a_streams_group_is_found_by_the_list_of_groups() -> None:
     dead = WireGroup("g", 0, "", "Dead", "", "", ())
-    found = described(links((dead,), kinds=(Listing("g", "streams", "Stable", "streams"),)))
+    found = described(connections((dead,), kinds=(Listing("g", "streams", "Stable", "streams"),)))
     assert isinstance(found, BadInputError)
     assert "is a streams group" in str(found)
 
@@ -128,12 +130,12 @@ def test_a_streams_group_is_found_by_the_list_of_groups() -> None:
 @pytest.mark.parametrize("kind", ["classic", "consumer", ""])
 def test_a_group_that_began_after_it_was_asked_for_was_not_there(kind: str) -> None:
     dead = WireGroup("g", 0, "", "Dead", "", "", ())
-    found = described(links((dead,), kinds=(Listing("g", "consumer", "Stable", kind),)))
+    found = described(connections((dead,), kinds=(Listing("g", "consumer", "Stable", kind),)))
     assert isinstance(found, UnknownNameError)
 
 
 def test_a_coordinator_out_of_reach_is_an_error_of_its_groups() -> None:
-    fake = links((classic(),))
+    fake = connections((classic(),))
     fake.answers["ConsumerGroupDescribe"] = [OutOfReachError("broker h:9092 did not answer")]
     assert str(described(fake)) == "broker h:9092 did not answer"
 
@@ -141,8 +143,8 @@ def test_a_coordinator_out_of_reach_is_an_error_of_its_groups() -> None:
 SHARED = Listing("g", "share", "Stable", "share")
 
 
-def share_links(answer: WireGroup) -> FakeLinks:
-    fake = links((WireGroup("g", 0, "", "Dead", "", "", ()),), kinds=(SHARED,))
+def share_connections(answer: WireGroup) -> FakeConnections:
+    fake = connections((WireGroup("g", 0, "", "Dead", "", "", ()),), kinds=(SHARED,))
     fake.answers["ShareGroupDescribe"] = [(answer,)]
     return fake
 
@@ -150,7 +152,7 @@ def share_links(answer: WireGroup) -> FakeLinks:
 def test_a_share_group_is_described_with_the_partitions_that_its_members_read() -> None:
     part = TopicPartition("t", 2)
     member = WireMember("m-1", None, "m", "/10.0.0.1", epoch=4, topics=("t",), owned=(part,))
-    found = described(share_links(WireGroup("g", 0, "", "Stable", "share", "simple", (member,), 4, 4)))
+    found = described(share_connections(WireGroup("g", 0, "", "Stable", "share", "simple", (member,), 4, 4)))
     assert isinstance(found, GroupDescription)
     assert (found.protocol, found.assignor, found.epoch) == ("share", "simple", 4)
     (only,) = found.members
@@ -158,7 +160,7 @@ def test_a_share_group_is_described_with_the_partitions_that_its_members_read() 
 
 
 def test_a_share_group_of_brokers_that_hide_its_lag_is_refused_by_name() -> None:
-    fake = share_links(WireGroup("g", 0, "", "Stable", "share", "simple", (), 4, 4))
+    fake = share_connections(WireGroup("g", 0, "", "Stable", "share", "simple", (), 4, 4))
     fake.hides_lags = True
     found = described(fake)
     assert isinstance(found, BadInputError)
@@ -168,7 +170,7 @@ def test_a_share_group_of_brokers_that_hide_its_lag_is_refused_by_name() -> None
 
 
 def test_a_share_group_that_ends_between_two_requests_is_not_there() -> None:
-    found = described(share_links(WireGroup("g", NOT_FOUND, "", "Dead", "share", "", (), 0, 0)))
+    found = described(share_connections(WireGroup("g", NOT_FOUND, "", "Dead", "share", "", (), 0, 0)))
     assert isinstance(found, UnknownNameError)
 
 
@@ -179,7 +181,7 @@ def test_lags_are_read_and_minus_one_is_unknown() -> None:
         WireShareOffsets(parts[1], -1, -1, 0, ""),
         WireShareOffsets(parts[2], -1, -1, 29, "denied"),
     )
-    fake = links()
+    fake = connections()
     fake.answers["DescribeShareGroupOffsets"] = [(WireSharedOffsets("g", 0, "", offsets),)]
     commits = share_lags(fake, ["g"])["g"]  # type: ignore[arg-type]
     assert isinstance(commits, Commits)
@@ -195,7 +197,7 @@ def test_lags_are_read_and_minus_one_is_unknown() -> None:
 def test_a_partition_that_a_share_answer_states_more_than_once_is_an_error() -> None:
     part, other = TopicPartition("t", 0), TopicPartition("t", 1)
     offsets = tuple(WireShareOffsets(queue, 7, lag, 0, "") for queue, lag in ((part, 3), (other, 3), (part, 2**62)))
-    fake = links()
+    fake = connections()
     fake.answers["DescribeShareGroupOffsets"] = [(WireSharedOffsets("g", 0, "", offsets),)]
     commits = share_lags(fake, ["g"])["g"]  # type: ignore[arg-type]
     assert isinstance(commits, Commits)

@@ -74,7 +74,7 @@ def test_no_answer_is_given_up_at_the_deadline(tmp_path: Path, answer: Callable[
 
 def test_the_sockets_own_limit_says_the_same(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """On a busy machine it may be over before the deadline is."""
-    monkeypatch.setattr("planner.sources.kubernetes.api._within", lambda _deadline_s, _what, call: call())
+    monkeypatch.setattr("planner.sources.kubernetes.api.call_within", lambda _deadline_s, _what, call: call())
     told = r"get Deployment shop/app: no answer within 0.5 s"
     with fake_server(says_nothing) as (url, _), pytest.raises(OutOfReachError, match=told):
         read(kubeconfig(tmp_path, url), deadline_s=0.5)

@@ -5,7 +5,8 @@ from typing import Any
 
 import pytest
 
-from planner.model.deployments import Deployment, Workload
+from planner.model.deployments import Deployment
+from planner.model.pods import Workload
 from planner.sources.kubernetes.objects import (
     deployment_of,
     deployments_by_replica_set,

@@ -22,8 +22,8 @@ from planner.sources.rocketmq import (
     codec,
 )
 from planner.sources.rocketmq.answers import ClusterInfo
+from planner.sources.rocketmq.broker_connections import AT_ONCE, RELAYED_AT_ONCE
 from planner.sources.rocketmq.codec import Command
-from planner.sources.rocketmq.links import AT_ONCE, RELAYED_AT_ONCE
 from tests.unit.sources.rocketmq import samples
 from tests.unit.sources.rocketmq.fake_server import FakeServer, Script, Wire
 

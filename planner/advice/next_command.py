@@ -13,7 +13,7 @@ _FIELD = re.compile(r"spec(?:\.[a-zA-Z]+)+")
 
 
 @dataclass(frozen=True, slots=True)
-class NextStep:
+class NextCommand:
     """A command, and what it is for or what comes before it, as few words; together they paste into a shell."""
 
     command: str
@@ -34,15 +34,15 @@ class Commands(Protocol):
     def doctor(self) -> str:
         """Examine the group."""
 
-    def stated(self, fields: str, value: str = "") -> NextStep:
+    def stated(self, fields: str, value: str = "") -> NextCommand:
         """Decide again once ``fields`` of the policy are stated, as ``value`` where only that helps."""
 
     @property
-    def compare(self) -> NextStep:
+    def compare(self) -> NextCommand:
         """Compare all counts, or allow more of them."""
 
     @property
-    def pods(self) -> NextStep:
+    def pods(self) -> NextCommand:
         """Decide again once it is known how many members each pod runs."""
 
     @property
@@ -78,20 +78,20 @@ class PolicyCommands:
         files = f"{shlex.quote(self.snapshot)} --policy {shlex.quote(self.policy)}"
         return f"planner plan {files} -o {shlex.quote(self.plan)}"
 
-    def stated(self, fields: str, value: str = "") -> NextStep:
+    def stated(self, fields: str, value: str = "") -> NextCommand:
         """Return the plan of the same snapshot once the policy states the fields."""
-        return NextStep(self.decide, f"after {fields} in {self.policy} {f'is {value}' if value else 'says it'}")
+        return NextCommand(self.decide, f"after {fields} in {self.policy} {f'is {value}' if value else 'says it'}")
 
     @property
-    def compare(self) -> NextStep:
+    def compare(self) -> NextCommand:
         """All counts of the snapshot."""
-        return NextStep(f"planner simulate {shlex.quote(self.snapshot)}", "shows what each count comes to")
+        return NextCommand(f"planner simulate {shlex.quote(self.snapshot)}", "shows what each count comes to")
 
     @property
-    def pods(self) -> NextStep:
+    def pods(self) -> NextCommand:
         """The plan again; pods that can be read take a new snapshot."""
         step = self.stated("spec.membersPerPod")
-        return NextStep(step.command, f"{step.note}; or take a snapshot with spec.kubernetes there")
+        return NextCommand(step.command, f"{step.note}; or take a snapshot with spec.kubernetes there")
 
     @property
     def proceed(self) -> str:
@@ -148,23 +148,25 @@ class AddressCommands:
         serving = f"--deployment {shlex.quote(name)} --namespace {shlex.quote(namespace)}{self._access}"
         return f"planner doctor {self._group} {serving} --watch 60"
 
-    def stated(self, fields: str, value: str = "") -> NextStep:
+    def stated(self, fields: str, value: str = "") -> NextCommand:
         """Return how a policy is written, which has a field for what cannot be seen from outside."""
-        return NextStep(self.proceed, f"then state {fields} there{f' as {value}' if value else ''}, and plan by it")
+        return NextCommand(self.proceed, f"then state {fields} there{f' as {value}' if value else ''}, and plan by it")
 
     @property
-    def compare(self) -> NextStep:
+    def compare(self) -> NextCommand:
         """The same watch with a larger bound, or why no count helps."""
         if self.larger_bound is None:
-            return NextStep(self.doctor, "names the queue or the members that limit it")
-        return NextStep(f"{self.watch} --max {self.larger_bound}", "allows more")
+            return NextCommand(self.doctor, "names the queue or the members that limit it")
+        return NextCommand(f"{self.watch} --max {self.larger_bound}", "allows more")
 
     @property
-    def pods(self) -> NextStep:
+    def pods(self) -> NextCommand:
         """The same watch with the members a pod that are likely; what pods run where none are."""
         if self.members_per_pod is None:
-            return NextStep(self.doctor, "shows pods and members; --members-per-pod of planner advise states how many")
-        return NextStep(f"{self.watch} --members-per-pod {self.members_per_pod}", "if each pod runs so many")
+            return NextCommand(
+                self.doctor, "shows pods and members; --members-per-pod of planner advise states how many"
+            )
+        return NextCommand(f"{self.watch} --members-per-pod {self.members_per_pod}", "if each pod runs so many")
 
     @property
     def proceed(self) -> str:
@@ -184,7 +186,7 @@ def _file_name(group: str) -> str:
     return "".join(sign if sign.isalnum() or sign in "-_." else "-" for sign in group) + ".yaml"
 
 
-def next_step(cause: HoldCause | None, commands: Commands, reason: str = "") -> NextStep:
+def next_command(cause: HoldCause | None, commands: Commands, reason: str = "") -> NextCommand:
     """Return the one command that ends a hold, or that carries a decision on (``cause`` ``None``: it scales).
 
     ``reason`` is the decision's sentence: of a strategy that cannot be simulated it alone says what would mend that.
@@ -195,51 +197,55 @@ def next_step(cause: HoldCause | None, commands: Commands, reason: str = "") -> 
     return _STEPS[cause](commands)
 
 
-def step_of(decision: Decision, commands: Commands) -> NextStep:
+def command_after_decision(decision: Decision, commands: Commands) -> NextCommand:
     """Return the next command after a decision."""
-    return next_step(decision.hold_cause, commands, decision.reason)
+    return next_command(decision.hold_cause, commands, decision.reason)
 
 
-def step_after(record: DecisionRecord) -> NextStep:
+def command_after_record(record: DecisionRecord) -> NextCommand:
     """Return the next command of somebody who has a decision's file: the policy's file goes by the policy's name."""
-    return step_of(record.decision, PolicyCommands(f"{record.policy}.yaml"))
+    return command_after_decision(record.decision, PolicyCommands(f"{record.policy}.yaml"))
 
 
-_STEPS: Mapping[HoldCause | None, Callable[[Commands], NextStep]] = {
-    None: lambda commands: NextStep(commands.proceed),
-    HoldCause.RIGHT_ALREADY: lambda commands: NextStep(commands.proceed, "nothing is to be changed today"),
-    HoldCause.OLD_DATA: lambda commands: NextStep(commands.watch, "data of now"),
-    HoldCause.INCOMPLETE_DATA: lambda commands: NextStep(commands.watch, "a watch as long as the window"),
-    HoldCause.NO_CONSUMERS: lambda commands: NextStep(commands.doctor, "says whether consumers run unseen"),
-    HoldCause.MEMBERS_UNKNOWN: lambda commands: NextStep(commands.doctor, "says what hides the members"),
-    HoldCause.SEVERAL_DEPLOYMENTS: lambda commands: NextStep(commands.doctor, "shows the pods and members of each"),
+_STEPS: Mapping[HoldCause | None, Callable[[Commands], NextCommand]] = {
+    None: lambda commands: NextCommand(commands.proceed),
+    HoldCause.RIGHT_ALREADY: lambda commands: NextCommand(commands.proceed, "nothing is to be changed today"),
+    HoldCause.OLD_DATA: lambda commands: NextCommand(commands.watch, "data of now"),
+    HoldCause.INCOMPLETE_DATA: lambda commands: NextCommand(commands.watch, "a watch as long as the window"),
+    HoldCause.NO_CONSUMERS: lambda commands: NextCommand(commands.doctor, "says whether consumers run unseen"),
+    HoldCause.MEMBERS_UNKNOWN: lambda commands: NextCommand(commands.doctor, "says what hides the members"),
+    HoldCause.SEVERAL_DEPLOYMENTS: lambda commands: NextCommand(commands.doctor, "shows the pods and members of each"),
     HoldCause.UNKNOWN_PODS: lambda commands: commands.pods,
-    HoldCause.UNEVEN_PODS: lambda commands: NextStep(commands.doctor, "shows pods and members"),
-    HoldCause.UNKNOWN_STRATEGY: lambda commands: NextStep(
+    HoldCause.UNEVEN_PODS: lambda commands: NextCommand(commands.doctor, "shows pods and members"),
+    HoldCause.UNKNOWN_STRATEGY: lambda commands: NextCommand(
         commands.doctor,
         f"shows what the members run; where they own queues, a strategy that you know goes into spec.strategy of "
         f"{commands.settings}",
     ),
-    HoldCause.UNSUPPORTED_STRATEGY: lambda commands: NextStep(commands.doctor, "shows what the members run"),
-    HoldCause.OTHER_LEVER: lambda commands: NextStep(commands.doctor, "shows how far behind it is while you turn that"),
-    HoldCause.UNKNOWN_CAPACITY: lambda commands: NextStep(
+    HoldCause.UNSUPPORTED_STRATEGY: lambda commands: NextCommand(commands.doctor, "shows what the members run"),
+    HoldCause.OTHER_LEVER: lambda commands: NextCommand(
+        commands.doctor, "shows how far behind it is while you turn that"
+    ),
+    HoldCause.UNKNOWN_CAPACITY: lambda commands: NextCommand(
         commands.watch,
         f"while messages wait; a figure that you know goes into spec.capacity.messagesPerSecond of {commands.settings}",
     ),
-    HoldCause.BLOCKED_QUEUES: lambda commands: NextStep(commands.doctor, "names the queues that stand still"),
-    HoldCause.COMMITS_WENT_BACK: lambda commands: NextStep(commands.doctor, "names the members that went back"),
-    HoldCause.SLOW_MEMBERS: lambda commands: NextStep(commands.doctor, "names the members that are slow"),
-    HoldCause.UNKNOWN_RATES: lambda commands: NextStep(commands.watch, "rates take two samples of each queue"),
-    HoldCause.UNKNOWN_LAG: lambda commands: NextStep(commands.doctor, "names the queues without a stored offset"),
-    HoldCause.UNSETTLED: lambda commands: NextStep(commands.doctor, "shows who owns what, and whether it stays so"),
-    HoldCause.RECENTLY_CHANGED: lambda commands: NextStep(commands.watch, "after the rest that the policy asks for"),
-    HoldCause.UNKNOWN_CHANGES: lambda commands: NextStep(commands.watch, "watches for spec.stabilisation.seconds, too"),
+    HoldCause.BLOCKED_QUEUES: lambda commands: NextCommand(commands.doctor, "names the queues that stand still"),
+    HoldCause.COMMITS_WENT_BACK: lambda commands: NextCommand(commands.doctor, "names the members that went back"),
+    HoldCause.SLOW_MEMBERS: lambda commands: NextCommand(commands.doctor, "names the members that are slow"),
+    HoldCause.UNKNOWN_RATES: lambda commands: NextCommand(commands.watch, "rates take two samples of each queue"),
+    HoldCause.UNKNOWN_LAG: lambda commands: NextCommand(commands.doctor, "names the queues without a stored offset"),
+    HoldCause.UNSETTLED: lambda commands: NextCommand(commands.doctor, "shows who owns what, and whether it stays so"),
+    HoldCause.RECENTLY_CHANGED: lambda commands: NextCommand(commands.watch, "after the rest that the policy asks for"),
+    HoldCause.UNKNOWN_CHANGES: lambda commands: NextCommand(
+        commands.watch, "watches for spec.stabilisation.seconds, too"
+    ),
     HoldCause.STEP_LIMIT: lambda commands: commands.compare,
     HoldCause.OTHER_SCALER: lambda commands: commands.stated("spec.autoscaler.mode", "setBounds or pause"),
-    HoldCause.GROWTH_DID_NOT_HELP: lambda commands: NextStep(commands.doctor, "shows what the consumers wait for"),
+    HoldCause.GROWTH_DID_NOT_HELP: lambda commands: NextCommand(commands.doctor, "shows what the consumers wait for"),
     HoldCause.NO_COUNT_MEETS: lambda commands: commands.compare,
-    HoldCause.SHARED_TARGET: lambda commands: NextStep(
+    HoldCause.SHARED_TARGET: lambda commands: NextCommand(
         commands.doctor, "shows this group; the sentence names the other"
     ),
-    HoldCause.PLAN_REFUSED: lambda commands: NextStep(commands.doctor, "shows pods and members"),
+    HoldCause.PLAN_REFUSED: lambda commands: NextCommand(commands.doctor, "shows pods and members"),
 }

@@ -4,8 +4,8 @@ from datetime import timedelta
 
 import pytest
 
-from planner.history.curve import REACH, OffsetCurve
 from planner.history.intervals import queue_intervals
+from planner.history.message_age import REACH, OffsetCurve
 from tests.sample_builders import START, watch
 
 

@@ -4,7 +4,7 @@ from collections.abc import Iterator
 from datetime import datetime, timedelta
 from itertools import pairwise
 
-from planner.model.deployments import Pod
+from planner.model.pods import Pod
 from planner.model.snapshot import GroupSnapshot, SeriesPoint
 
 

@@ -16,7 +16,7 @@ from planner.model.snapshot import GroupSnapshot
 from planner.simulation.draws import interval
 from planner.simulation.outcome import DrawnAnew
 from planner.simulation.rocketmq.client_ids import DRAWS, Draw, draw_clients
-from planner.simulation.rocketmq.drawn import Draws, group_with, weigh
+from planner.simulation.rocketmq.newcomer_draws import Draws, group_with, weigh
 from planner.simulation.rocketmq.topics import topics_of
 
 _MOST_POINTS = 400_000

@@ -1,4 +1,4 @@
-"""``Links``: one connection for each address, opened when needed and kept, and how many requests may be under way.
+"""``BrokerConnections``: one for each address, opened when needed and kept, and how many requests may be under way.
 
 A broker answers admin requests from a pool of 16 threads (``adminBrokerThreadPoolNums``) and holds one of them while it
 waits for a member, up to 10 s. So members are asked by way of a broker only ``RELAYED_AT_ONCE`` at a time, and the
@@ -54,7 +54,7 @@ class _Line:
         self.failed_at = 0.0
 
 
-class Links:
+class BrokerConnections:
     """The connections of one client to all addresses; safe to use from many threads."""
 
     def __init__(self, limits: TimeLimits, credentials: Credentials | None, tls: Tls | None) -> None:

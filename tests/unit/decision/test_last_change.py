@@ -6,7 +6,7 @@ from datetime import datetime, timedelta
 import pytest
 
 from planner.decision.decision import Decision, HoldCause
-from planner.decision.rest import known_since, last_change
+from planner.decision.last_change import known_since, last_change
 from planner.model.snapshot import GroupSnapshot, SeriesPoint
 from tests.builders import AT, OBJECTIVE, clients, snapshot
 from tests.unit.decision.test_decide import decision_on

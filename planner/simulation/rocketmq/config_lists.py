@@ -19,7 +19,7 @@ NEW = "new consumer "
 
 
 @dataclass(frozen=True, slots=True)
-class Lists:
+class ConfigLists:
     """The lists of one count: for each client its queues. ``are_present`` where they are those that run now."""
 
     by_client: Mapping[str, tuple[MessageQueue, ...]]
@@ -31,7 +31,7 @@ class Lists:
         return Config(self.by_client)
 
 
-def lists_for(snapshot: GroupSnapshot, config: Config, clients: Sequence[str]) -> Lists:
+def lists_for(snapshot: GroupSnapshot, config: Config, clients: Sequence[str]) -> ConfigLists:
     """Return the present lists where they give each of ``clients`` some queues and leave none out, else even ones.
 
     Even lists move as few queues as can be: nobody gives up more than what is above an even share.
@@ -39,8 +39,8 @@ def lists_for(snapshot: GroupSnapshot, config: Config, clients: Sequence[str]) -
     data = message_queues(state.queue for state in snapshot.data_queues)
     listed = {queue for client in clients for queue in config.lists.get(client, ())}
     if listed.issuperset(data) and all(config.lists.get(client) for client in clients):
-        return Lists({client: tuple(config.lists[client]) for client in clients}, True)
-    return Lists(_evened(data, config, clients), False)
+        return ConfigLists({client: tuple(config.lists[client]) for client in clients}, True)
+    return ConfigLists(_evened(data, config, clients), False)
 
 
 def _evened(

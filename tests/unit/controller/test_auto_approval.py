@@ -8,8 +8,8 @@ from typing import Any
 
 import pytest
 
-from planner.controller import consent
-from planner.controller.consent import is_open
+from planner.controller import auto_approval
+from planner.controller.auto_approval import is_open
 from planner.documents.policy import ConsumerScalingPolicy, parse_policy
 from planner.execution.phases import Phase
 from planner.execution.ports import Requests, StoredPlan
@@ -48,7 +48,7 @@ def stored(under: ConsumerScalingPolicy, **changes: Any) -> StoredPlan:
 def why_for_a_person(
     it: StoredPlan, under: ConsumerScalingPolicy | None, at: datetime, data: Path | None = None
 ) -> tuple[str, ...] | None:
-    return consent.why_for_a_person(it, under, at, data, {PLANNER})
+    return auto_approval.why_for_a_person(it, under, at, data, {PLANNER})
 
 
 def test_within_the_criteria_there_is_no_reason_for_a_person() -> None:
@@ -66,7 +66,7 @@ def test_only_a_plan_of_the_planning_account_is_believed() -> None:
     assert reason == f"it was created by mallory, the planning accounts are {PLANNER}"
     (reason,) = why_for_a_person(stored(auto(), author=None), auto(), NOW) or ()
     assert reason.startswith("it was created by an account that was not recorded")
-    (reason,) = consent.why_for_a_person(stored(auto()), auto(), NOW) or ()
+    (reason,) = auto_approval.why_for_a_person(stored(auto()), auto(), NOW) or ()
     assert "--planning-account" in reason
 
 

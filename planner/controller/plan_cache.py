@@ -1,4 +1,4 @@
-"""``Board``: the newest known state of each plan. It triggers plans that need a reconcile, and reports changes."""
+"""``PlanCache``: the newest known state of each plan. It triggers plans that need a reconcile, and reports changes."""
 
 import logging
 import threading
@@ -31,7 +31,7 @@ class _KnownPlan:
     status: RolloutStatus | None
 
 
-class Board:
+class PlanCache:
     """Plans in their newest known state. Safe to share between threads."""
 
     def __init__(self, agenda: Agenda, changed: Changed) -> None:

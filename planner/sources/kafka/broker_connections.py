@@ -1,4 +1,4 @@
-"""Our own connections to the brokers of one cluster: opened when needed, kept, opened again when one has ended."""
+"""``BrokerConnections``: our own connections to one cluster's brokers, opened when needed and kept until they end."""
 
 import threading
 from collections.abc import Callable, Sequence
@@ -13,7 +13,7 @@ from planner.sources.listener import check_system
 _T = TypeVar("_T")
 
 
-class Links:
+class BrokerConnections:
     """Connections by address. One thread at a time: the one that uses it holds ``lock``."""
 
     def __init__(self, bootstrap: Sequence[Address], settings: KafkaSettings, timeout_s: float) -> None:

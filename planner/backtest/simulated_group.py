@@ -90,7 +90,7 @@ class Members:
         return self._names[pod % len(self._names)] + f"-{pod:06d}"
 
 
-class Plant:
+class SimulatedGroup:
     """All runs of one scenario side by side; arrays have one row a run.
 
     ``backlog`` counts messages by queue, ``owners`` each queue's owner as a rank among the sorted names of the run's
@@ -160,8 +160,8 @@ class Plant:
         self.arrived += arrived
         loads = np.bincount(self._flat, weights=backlog.ravel(), minlength=self.runs * self._width).reshape(shape)
         done = np.minimum(loads, self._limits)
-        parts = done / np.maximum(loads, 1e-9)
-        self.served = backlog * parts.ravel()[self._flat].reshape(backlog.shape)
+        shares = done / np.maximum(loads, 1e-9)
+        self.served = backlog * shares.ravel()[self._flat].reshape(backlog.shape)
         backlog -= self.served
         # Rounding may take a little too much, which the next step would multiply.
         np.maximum(backlog, 0.0, out=backlog)

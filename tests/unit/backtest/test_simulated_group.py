@@ -9,10 +9,10 @@ import pytest
 from planner.allocation.strategy import NOBODY
 from planner.backtest.observation import Observation
 from planner.backtest.owners import GroupOwners, busiest_share, strategy_names
-from planner.backtest.plant import Plant
 from planner.backtest.play import Run, play
 from planner.backtest.policies.fixed import Fixed
 from planner.backtest.scenario import Scenario
+from planner.backtest.simulated_group import SimulatedGroup
 from tests.backtest_builders import scenario
 
 
@@ -113,19 +113,19 @@ def _moved(strategy: str) -> int:
 
 
 def test_the_plant_counts_minutes_and_not_steps() -> None:
-    plant = Plant(scenario(rates=[400.0] * 3, start=1), 1)
-    for arrived in plant.arrivals.by_step():
-        plant.advance(arrived)
-    plant.finish()
-    assert plant.totals[0].late_minutes == 2
+    simulated = SimulatedGroup(scenario(rates=[400.0] * 3, start=1), 1)
+    for arrived in simulated.arrivals.by_step():
+        simulated.advance(arrived)
+    simulated.finish()
+    assert simulated.totals[0].late_minutes == 2
 
 
 def test_rounding_leaves_no_backlog_below_zero_while_nothing_comes() -> None:
     group = scenario(queues=32, rates=[700.0, 0.0] * 30, start=5)
     weights = np.random.default_rng(7).permutation(np.linspace(0.5, 1.5, 32))
     uneven = replace(group, messages=group.messages * weights)
-    plant = Plant(uneven, 3)
-    for arrived in plant.arrivals.by_step():
-        plant.advance(arrived)
-        assert plant.backlog.min() >= 0.0
-    assert plant.arrived.sum() == pytest.approx(uneven.played.sum())
+    simulated = SimulatedGroup(uneven, 3)
+    for arrived in simulated.arrivals.by_step():
+        simulated.advance(arrived)
+        assert simulated.backlog.min() >= 0.0
+    assert simulated.arrived.sum() == pytest.approx(uneven.played.sum())

@@ -1,0 +1,86 @@
+"""Kubeconfigs: which one says how to reach an API server, and what the official client makes of it."""
+
+import logging
+from pathlib import Path
+from typing import Any
+
+import yaml
+from kubernetes import client as official
+from kubernetes import config as official_loaders
+from kubernetes.config.config_exception import ConfigException
+
+from planner.documents.tenant_files import tenant_file
+from planner.errors import BadInputError
+from planner.sources.connections import connection
+from planner.sources.kubernetes.deadline import call_within
+from planner.sources.kubernetes.errors import excerpt
+from planner.sources.kubernetes.tenant_kubeconfig import tenant_kubeconfig
+
+log = logging.getLogger(__name__)
+
+Json = dict[str, Any]
+
+
+def load_kubeconfig(kubeconfig: Path | str | None, context: str | None, deadline_s: float) -> official.Configuration:
+    """Return the client's configuration by a file or a connection of Airflow, as ``KubernetesApi.connect`` says."""
+    configuration = official.Configuration()
+    what = f"the kubeconfig {kubeconfig}" if kubeconfig else "the default kubeconfig"
+    content = _kubeconfig_of(kubeconfig) if isinstance(kubeconfig, str) else kubeconfig
+    try:
+        call_within(deadline_s, what, lambda: _load(configuration, content, context))
+    except (ConfigException, OSError, yaml.YAMLError, KeyError, TypeError, ValueError) as error:
+        raise BadInputError(
+            f"{what}{f', context {context},' if context else ''} cannot be used: {excerpt(str(error))}: name a file "
+            "that kubectl works with"
+        ) from error
+    return configuration
+
+
+def _kubeconfig_of(reference: str) -> Json:
+    """Return the kubeconfig in a connection's extra; its ``kube_config`` is an object, or the text of one."""
+    kubeconfig = connection(reference).fields().get("kube_config")
+    try:
+        content = yaml.safe_load(kubeconfig) if isinstance(kubeconfig, str) else kubeconfig
+    except yaml.YAMLError:
+        content = None
+    if not isinstance(content, dict):
+        raise BadInputError(f"{reference} has no kubeconfig in field kube_config of its extra: set it in Airflow")
+    return content
+
+
+def own_namespace(kubeconfig: Path | None) -> str:
+    """Return the namespace that kubectl would take: the current context's, else ``default``.
+
+    Raises ``BadInputError`` for a kubeconfig that cannot be used.
+    """
+    try:
+        _, current = official_loaders.list_kube_config_contexts(None if kubeconfig is None else str(kubeconfig))
+    except (ConfigException, OSError, yaml.YAMLError, KeyError, TypeError, ValueError) as error:
+        what = f"the kubeconfig {kubeconfig}" if kubeconfig else "the default kubeconfig"
+        raise BadInputError(
+            f"{what} cannot be used: {excerpt(str(error))}: name a file that kubectl works with"
+        ) from error
+    return str(current.get("context", {}).get("namespace") or "default")
+
+
+def _load(configuration: official.Configuration, kubeconfig: Path | Json | None, context: str | None) -> None:
+    if kubeconfig is None and context is None:
+        try:
+            official_loaders.load_incluster_config(client_configuration=configuration)
+        except ConfigException:
+            log.debug("not in a pod, so by kubeconfig")
+        else:
+            return
+    if isinstance(kubeconfig, Path) and (tenant := tenant_file(kubeconfig)):
+        kubeconfig = tenant_kubeconfig(tenant, context)
+    if isinstance(kubeconfig, dict):
+        official_loaders.load_kube_config_from_dict(
+            kubeconfig, context=context, client_configuration=configuration, persist_config=False
+        )
+        return
+    official_loaders.load_kube_config(
+        config_file=None if kubeconfig is None else str(kubeconfig),
+        context=context,
+        client_configuration=configuration,
+        persist_config=False,
+    )
