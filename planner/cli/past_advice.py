@@ -114,6 +114,9 @@ def print_past(
             _worth(it.saved_h(it.planner), price),
         )
     console.print(table)
+    for it in reviews:
+        for risk in it.risks:
+            console.print(f"At risk: group {it.recorded.group}: {risk}.", style="yellow", soft_wrap=True)
     console.print(
         f"{counted(len(reviews), 'group')}: the planner saves "
         f"{_worth(sum(it.saved_h(it.planner) for it in reviews), price)} in all, by its own simulation. "
@@ -173,6 +176,7 @@ def _entry(it: "Review", price: float | None) -> dict[str, Any]:
         },
         "planner": _run(it.planner, it),
         "keda": {"tuning": it.keda.tuning, **_run(it.keda, it)},
+        "risks": list(it.risks),
         "savedHours": round(saved_h, 3),
         "savedMoney": None if price is None else round(saved_h * price, 2),
     }

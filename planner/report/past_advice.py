@@ -32,12 +32,15 @@ class Column:
 
 @dataclass(frozen=True, slots=True)
 class Row:
-    """One group with its three columns; ``saved`` is in words, ``tuning`` says how KEDA was tuned."""
+    """One group with its three columns; what is saved is in words, ``tuning`` says how KEDA was tuned."""
 
     review: Review
     columns: tuple[Column, ...]
-    saved: str
+    saves: str
+    saved_h: str
+    saved_money: str
     anchor: str
+    counts: str
     tuning: str
 
 
@@ -66,9 +69,11 @@ def render_past_advice(
     since, until, step_s = span
     rows = [_row(index, it, price) for index, it in enumerate(reviews)]
     html: str = template(TEMPLATE, FILTERS).render(
+        hours=_hours,
         head=_head(reviews, price),
         facts=_facts(reviews),
         rows=rows,
+        risky=[row for row in rows if row.review.risks],
         others=others,
         since=since,
         until=until,
@@ -86,7 +91,7 @@ def _head(reviews: Sequence[Review], price: float | None) -> str:
     groups = words.number(len(reviews))
     if saved <= 0:
         return f"{groups} groups: nothing to save"
-    return f"{groups} groups: {_worth(saved, price)} to save"
+    return f"{groups} groups: {_hours(saved)} h to save{_in_money(saved, price)}"
 
 
 def _facts(reviews: Sequence[Review]) -> tuple[tuple[str, str, str], ...]:
@@ -96,7 +101,7 @@ def _facts(reviews: Sequence[Review]) -> tuple[tuple[str, str, str], ...]:
     def change(before: float, after: float) -> str:
         return f"{words.number(before)} → {words.number(after)}"
 
-    hours = change(sum(it.hours for it in past), sum(it.hours for it in planner))
+    hours = f"{_hours(sum(it.hours for it in past))} → {_hours(sum(it.hours for it in planner))}"
     late = change(sum(it.late_minutes for it in past), sum(it.late_minutes for it in planner))
     moves = change(sum(it.rebalances for it in past), sum(it.rebalances for it in planner))
     return (
@@ -118,9 +123,33 @@ def _row(index: int, it: Review, price: float | None) -> Row:
         "as it was", past.hours, past.rebalances, past.late_minutes, it.past_cost_h, 100 * it.past_cost_h / most
     )
     columns = (was, of("planner", it.planner), of("KEDA, tuned", it.keda))
-    return Row(it, columns, _worth(it.saved_h(it.planner), price), f"g{index}", it.keda.tuning)
+    saved_h = it.saved_h(it.planner)
+    return Row(
+        review=it,
+        columns=columns,
+        saves=_saves(saved_h, price),
+        saved_h=_hours(saved_h),
+        saved_money="" if price is None else _money(saved_h, price),
+        anchor=f"g{index}",
+        counts=words.span(past.fewest, past.most),
+        tuning=it.keda.tuning,
+    )
 
 
-def _worth(hours: float, price: float | None) -> str:
-    money = "" if price is None else f", {hours * price:,.2f} in money"
-    return f"{words.number(hours)} h{money}"
+def _saves(hours: float, price: float | None) -> str:
+    if hours < 0:
+        return f"the planner costs {_hours(-hours)} h more{_in_money(-hours, price)}"
+    return f"the planner saves {_hours(hours)} h{_in_money(hours, price)}"
+
+
+def _in_money(hours: float, price: float | None) -> str:
+    return "" if price is None else f", {_money(hours, price)} in money"
+
+
+def _money(hours: float, price: float) -> str:
+    return f"{hours * price:,.2f}"
+
+
+def _hours(hours: float) -> str:
+    """Return hours without their unit; those below 10 keep one decimal."""
+    return words.number(hours) if abs(hours) >= 10 else f"{round(hours, 1) + 0.0:.1f}".removesuffix(".0")
