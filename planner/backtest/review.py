@@ -34,7 +34,7 @@ class Review:
         late, left = self.recorded.past.late_minutes, self.planner.totals.late_minutes
         found = []
         if late or left:
-            found.append(f"late in {counted(late, 'minute')} as it was, in {number(left)} under the planner")
+            found.append(_late_words(late, left))
         scenario = self.recorded.scenario
         busiest = scenario.messages.max(axis=0) / scenario.interval_s
         hot = int(busiest.argmax())
@@ -45,6 +45,12 @@ class Review:
                 "does: no number of consumers helps, more keys or a faster consumer do"
             )
         return tuple(found)
+
+
+def _late_words(late: int, left: int) -> str:
+    if not late:
+        return f"not late as it was, but in {counted(left, 'minute')} under the planner"
+    return f"late in {counted(late, 'minute')} as it was, in {number(left) if left else 'none'} under the planner"
 
 
 def review(recorded: RecordedGroup, report: Callable[[str], None] = lambda _: None) -> Review:

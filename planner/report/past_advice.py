@@ -15,7 +15,7 @@ from planner.report.page import template
 from planner.storage.files import write_atomically
 
 TEMPLATE = "past_advice.html.j2"
-FILTERS = ("moment", "number", "percent", "rate", "duration")
+FILTERS = ("moment", "number", "percent", "rate", "duration", "hours")
 
 
 @dataclass(frozen=True, slots=True)
@@ -69,7 +69,6 @@ def render_past_advice(
     since, until, step_s = span
     rows = [_row(index, it, price) for index, it in enumerate(reviews)]
     html: str = template(TEMPLATE, FILTERS).render(
-        hours=_hours,
         head=_head(reviews, price),
         facts=_facts(reviews),
         rows=rows,
@@ -91,7 +90,7 @@ def _head(reviews: Sequence[Review], price: float | None) -> str:
     groups = words.number(len(reviews))
     if saved <= 0:
         return f"{groups} groups: nothing to save"
-    return f"{groups} groups: {_hours(saved)} h to save{_in_money(saved, price)}"
+    return f"{groups} groups: {words.hours(saved)} h to save{_in_money(saved, price)}"
 
 
 def _facts(reviews: Sequence[Review]) -> tuple[tuple[str, str, str], ...]:
@@ -101,7 +100,7 @@ def _facts(reviews: Sequence[Review]) -> tuple[tuple[str, str, str], ...]:
     def change(before: float, after: float) -> str:
         return f"{words.number(before)} → {words.number(after)}"
 
-    hours = f"{_hours(sum(it.hours for it in past))} → {_hours(sum(it.hours for it in planner))}"
+    hours = f"{words.hours(sum(it.hours for it in past))} → {words.hours(sum(it.hours for it in planner))}"
     late = change(sum(it.late_minutes for it in past), sum(it.late_minutes for it in planner))
     moves = change(sum(it.rebalances for it in past), sum(it.rebalances for it in planner))
     return (
@@ -128,7 +127,7 @@ def _row(index: int, it: Review, price: float | None) -> Row:
         review=it,
         columns=columns,
         saves=_saves(saved_h, price),
-        saved_h=_hours(saved_h),
+        saved_h=words.hours(saved_h),
         saved_money="" if price is None else _money(saved_h, price),
         anchor=f"g{index}",
         counts=words.span(past.fewest, past.most),
@@ -138,8 +137,8 @@ def _row(index: int, it: Review, price: float | None) -> Row:
 
 def _saves(hours: float, price: float | None) -> str:
     if hours < 0:
-        return f"the planner costs {_hours(-hours)} h more{_in_money(-hours, price)}"
-    return f"the planner saves {_hours(hours)} h{_in_money(hours, price)}"
+        return f"the planner costs {words.hours(-hours)} h more{_in_money(-hours, price)}"
+    return f"the planner saves {words.hours(hours)} h{_in_money(hours, price)}"
 
 
 def _in_money(hours: float, price: float | None) -> str:
@@ -148,8 +147,3 @@ def _in_money(hours: float, price: float | None) -> str:
 
 def _money(hours: float, price: float) -> str:
     return f"{hours * price:,.2f}"
-
-
-def _hours(hours: float) -> str:
-    """Return hours without their unit; those below 10 keep one decimal."""
-    return words.number(hours) if abs(hours) >= 10 else f"{round(hours, 1) + 0.0:.1f}".removesuffix(".0")

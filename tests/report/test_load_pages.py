@@ -99,5 +99,5 @@ def test_groups_at_risk_are_named_with_what_no_count_helps() -> None:
     page = render_past_advice(reviews, [], (NOW - timedelta(days=14), NOW, 300.0), price=None)
     risky = page[page.index('id="risky"') : page.index('id="each"')]
     assert "<bdi>calm</bdi>" not in risky
-    assert "<bdi>late</bdi></strong>: late in 1 minute as it was, in 0 under the planner; " in risky
+    assert "<bdi>late</bdi></strong>: late in 1 minute as it was, in none under the planner; " in risky
     assert "; partition t/0 alone got up to 125 messages/s, more than a consumer does" in risky
