@@ -33,7 +33,8 @@ def points(minutes: int) -> list[GroupPoint]:
 def run(policy: str, hours: float, late_minutes: int = 0, changes: int = 1) -> Run:
     totals = Totals()
     totals.seconds, totals.late_minutes, totals.rebalances = 3600 * hours, late_minutes, changes
-    return Run(policy, "one setting", totals, tuple((60.0 * number, 1 + number % 2) for number in range(changes)))
+    ordered = tuple((60.0 * number, 1 + number % 2) for number in range(changes))
+    return Run(policy, "one setting", totals, ordered, (totals,))
 
 
 def test_what_is_ahead_takes_its_share_of_the_chart_and_a_gap_stays_one() -> None:
@@ -68,6 +69,9 @@ def test_a_backtest_page_names_the_least_and_what_it_leaves_out(monkeypatch: pyt
     # 2 h and one rebalance against 3 h, nine rebalances and one late minute, by 0.25 h and 1 h: 2.25 and 6.25.
     assert "planner costs least; keda 2.78." in page
     assert "Only the first changes of keda are drawn." in page
+    assert "In no hour did it cost more." in page
+    dearer = render_backtest(group, [run("planner", 4.0, late_minutes=2), run("keda", 3.0)])
+    assert "<td>3 h</td><td>4 against 3</td><td>1 against 1</td><td>2 against 0</td>" in dearer
 
 
 def test_the_page_of_an_installation_has_every_group_with_what_it_would_have_saved() -> None:
