@@ -1,6 +1,7 @@
 """One run a policy for a scenario: each is tuned with hindsight where it has something to tune."""
 
 from collections.abc import Callable, Iterable, Sequence
+from dataclasses import replace
 from typing import Final
 
 from planner.backtest.observation import Policy
@@ -51,4 +52,4 @@ def best_run(scenario: Scenario, policies: Sequence[Policy]) -> Run:
 def _tried(run: Run, settings: int) -> Run:
     if settings == 1:
         return run
-    return Run(run.policy, f"{run.tuning}; best of {settings}", run.totals, run.changes)
+    return replace(run, tuning=f"{run.tuning}; best of {settings}")

@@ -4,29 +4,35 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 from planner.backtest.observation import Observation, Policy
-from planner.backtest.scenario import STEP_S, Floats, Prices, Scenario
+from planner.backtest.scenario import SECONDS_AN_HOUR, STEP_S, Floats, Prices, Scenario
 from planner.backtest.simulated_group import SimulatedGroup, Totals
+
+HOUR_STEPS = round(SECONDS_AN_HOUR / STEP_S)
 
 
 @dataclass(frozen=True, slots=True)
 class Run:
-    """One policy's run: its totals, and what it ordered when, in seconds from the begin of the played part."""
+    """One policy's run: its totals, and what it ordered when, in seconds from the begin of the played part.
+
+    ``hourly`` are the totals by the end of each whole hour.
+    """
 
     policy: str
     tuning: str
     totals: Totals
     changes: tuple[tuple[float, int], ...]
+    hourly: tuple[Totals, ...] = ()
 
     def cost_h(self, prices: Prices) -> float:
         """Return consumer-hours, with rebalances and late minutes at their prices."""
-        totals = self.totals
-        return totals.hours + prices.rebalance_h * totals.rebalances + prices.late_minute_h * totals.late_minutes
+        return self.totals.cost_h(prices)
 
 
 def play(scenario: Scenario, policies: Sequence[Policy]) -> list[Run]:
     """Return one run a policy, in order; the same seed gives the same runs."""
     simulated = SimulatedGroup(scenario, len(policies))
     changes: list[list[tuple[float, int]]] = [[] for _ in policies]
+    hourly: list[list[Totals]] = []
     periods = [max(1, round(policy.every_s / STEP_S)) for policy in policies]
     due = {period: [run for run, other in enumerate(periods) if other == period] for period in set(periods)}
     for step, arrived in enumerate(simulated.arrivals.by_step()):
@@ -34,10 +40,12 @@ def play(scenario: Scenario, policies: Sequence[Policy]) -> list[Run]:
             if step % period == 0:
                 _decide(simulated, runs, policies, changes)
         simulated.advance(arrived)
+        if simulated.step % HOUR_STEPS == 0:
+            hourly.append(simulated.totals_by_now())
     simulated.finish()
     return [
-        Run(policy.name, policy.tuning, totals, tuple(ordered))
-        for policy, totals, ordered in zip(policies, simulated.totals, changes, strict=True)
+        Run(policy.name, policy.tuning, totals, tuple(changes[run]), tuple(totals_of[run] for totals_of in hourly))
+        for run, (policy, totals) in enumerate(zip(policies, simulated.totals, strict=True))
     ]
 
 

@@ -6,7 +6,7 @@ what their old owner had not committed. Lag is what brokers show: end offset min
 """
 
 import math
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import numpy as np
 from numpy.typing import NDArray
@@ -14,7 +14,7 @@ from numpy.typing import NDArray
 from planner.allocation.strategy import NOBODY
 from planner.backtest.arrivals import Arrivals
 from planner.backtest.owners import GroupOwners
-from planner.backtest.scenario import SECONDS_AN_HOUR, STEP_S, Floats, Ints, Scenario
+from planner.backtest.scenario import SECONDS_AN_HOUR, STEP_S, Floats, Ints, Prices, Scenario
 
 Flags = NDArray[np.bool_]
 
@@ -42,6 +42,10 @@ class Totals:
     def hours(self) -> float:
         """Consumer-hours paid."""
         return self.seconds / SECONDS_AN_HOUR
+
+    def cost_h(self, prices: Prices) -> float:
+        """Return consumer-hours, with rebalances and late minutes at their prices."""
+        return self.hours + prices.rebalance_h * self.rebalances + prices.late_minute_h * self.late_minutes
 
 
 class Members:
@@ -169,6 +173,12 @@ class SimulatedGroup:
         self.step += 1
         self._restore_capacity()
         self._count_waits()
+
+    def totals_by_now(self) -> list[Totals]:
+        """Return each run's totals as of now, as they stay: a minute that is not over is not in them."""
+        for run in range(self.runs):
+            self._pay(run)
+        return [replace(totals) for totals in self.totals]
 
     def finish(self) -> None:
         """Bring the totals up to date; call it once, behind the last step."""

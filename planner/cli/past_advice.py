@@ -11,7 +11,7 @@ from rich.table import Table
 from planner.cli.console import Format, errors, print_json, text_console
 from planner.cli.metric_reading import Span, each_group, queries
 from planner.errors import BadInputError, PlannerError
-from planner.text.words import counted, number
+from planner.text.words import counted, hours, number
 
 if TYPE_CHECKING:
     from planner.backtest.play import Run
@@ -110,10 +110,13 @@ def print_past(
     for it in reviews:
         table.add_row(
             it.recorded.group,
-            *(_figures(hours, rebalances, late) for hours, rebalances, late in _three(it)),
+            *(_figures(consumed, rebalances, late) for consumed, rebalances, late in _three(it)),
             _worth(it.saved_h(it.planner), price),
         )
     console.print(table)
+    for it in reviews:
+        for risk in it.risks:
+            console.print(f"At risk: group {it.recorded.group}: {risk}.", style="yellow", soft_wrap=True)
     console.print(
         f"{counted(len(reviews), 'group')}: the planner saves "
         f"{_worth(sum(it.saved_h(it.planner) for it in reviews), price)} in all, by its own simulation. "
@@ -128,13 +131,13 @@ def _three(it: "Review") -> tuple[tuple[float, int, int], ...]:
     return ((past.hours, past.rebalances, past.late_minutes), *runs)
 
 
-def _figures(hours: float, rebalances: int, late_minutes: int) -> str:
-    return f"{number(hours)}; {number(rebalances)}; {number(late_minutes)}"
+def _figures(consumed: float, rebalances: int, late_minutes: int) -> str:
+    return f"{hours(consumed)}; {number(rebalances)}; {number(late_minutes)}"
 
 
-def _worth(hours: float, price: float | None) -> str:
-    money = "" if price is None else f" ({hours * price:,.2f})"
-    return f"{number(hours)} h{money}"
+def _worth(saved_h: float, price: float | None) -> str:
+    money = "" if price is None else f" ({saved_h * price:,.2f})"
+    return f"{hours(saved_h)} h{money}"
 
 
 def past_document(
@@ -173,6 +176,7 @@ def _entry(it: "Review", price: float | None) -> dict[str, Any]:
         },
         "planner": _run(it.planner, it),
         "keda": {"tuning": it.keda.tuning, **_run(it.keda, it)},
+        "risks": list(it.risks),
         "savedHours": round(saved_h, 3),
         "savedMoney": None if price is None else round(saved_h * price, 2),
     }

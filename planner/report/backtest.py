@@ -8,6 +8,7 @@ from pathlib import Path
 import numpy as np
 
 from planner import __version__
+from planner.backtest.moments import Moment, lost_hours
 from planner.backtest.play import Run
 from planner.backtest.scenario import SECONDS_AN_HOUR, STEP_S, Scenario
 from planner.report import words
@@ -17,7 +18,8 @@ from planner.report.page import template
 from planner.storage.files import write_atomically
 
 TEMPLATE = "backtest.html.j2"
-FILTERS = ("number", "duration", "rate")
+FILTERS = ("number", "duration", "rate", "hours")
+PLANNER = "planner"
 
 MOST_POINTS = 600
 """More of the load would lie on one pixel."""
@@ -102,6 +104,7 @@ def render_backtest(scenario: Scenario, runs: Sequence[Run]) -> str:
         scenario=scenario,
         rows=rows,
         cheapest=cheapest.run.policy,
+        lost=_lost(scenario, runs),
         chart=chart,
         cut=[run.policy for run in runs[: len(COLOURS)] if len(run.changes) > MOST_STEPS],
         told=_sentence(rows, cheapest),
@@ -110,6 +113,24 @@ def render_backtest(scenario: Scenario, runs: Sequence[Run]) -> str:
         version=__version__,
     )
     return html
+
+
+@dataclass(frozen=True, slots=True)
+class Lost:
+    """Where the planner lost against the cheapest of the others."""
+
+    other: str
+    moments: tuple[Moment, ...]
+
+
+def _lost(scenario: Scenario, runs: Sequence[Run]) -> Lost | None:
+    """Return the hours in which the planner cost most over the best of the others, if both were played."""
+    own = next((run for run in runs if run.policy == PLANNER), None)
+    others = [run for run in runs if run.policy != PLANNER]
+    if own is None or not others:
+        return None
+    best = min(others, key=lambda run: run.cost_h(scenario.prices))
+    return Lost(best.policy, tuple(lost_hours(own, best, scenario.prices)))
 
 
 def _rows(scenario: Scenario, runs: Sequence[Run]) -> list[Row]:

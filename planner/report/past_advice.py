@@ -15,7 +15,7 @@ from planner.report.page import template
 from planner.storage.files import write_atomically
 
 TEMPLATE = "past_advice.html.j2"
-FILTERS = ("moment", "number", "percent", "rate", "duration")
+FILTERS = ("moment", "number", "percent", "rate", "duration", "hours")
 
 
 @dataclass(frozen=True, slots=True)
@@ -32,12 +32,15 @@ class Column:
 
 @dataclass(frozen=True, slots=True)
 class Row:
-    """One group with its three columns; ``saved`` is in words, ``tuning`` says how KEDA was tuned."""
+    """One group with its three columns; what is saved is in words, ``tuning`` says how KEDA was tuned."""
 
     review: Review
     columns: tuple[Column, ...]
-    saved: str
+    saves: str
+    saved_h: str
+    saved_money: str
     anchor: str
+    counts: str
     tuning: str
 
 
@@ -69,6 +72,7 @@ def render_past_advice(
         head=_head(reviews, price),
         facts=_facts(reviews),
         rows=rows,
+        risky=[row for row in rows if row.review.risks],
         others=others,
         since=since,
         until=until,
@@ -86,7 +90,7 @@ def _head(reviews: Sequence[Review], price: float | None) -> str:
     groups = words.number(len(reviews))
     if saved <= 0:
         return f"{groups} groups: nothing to save"
-    return f"{groups} groups: {_worth(saved, price)} to save"
+    return f"{groups} groups: {words.hours(saved)} h to save{_in_money(saved, price)}"
 
 
 def _facts(reviews: Sequence[Review]) -> tuple[tuple[str, str, str], ...]:
@@ -96,7 +100,7 @@ def _facts(reviews: Sequence[Review]) -> tuple[tuple[str, str, str], ...]:
     def change(before: float, after: float) -> str:
         return f"{words.number(before)} → {words.number(after)}"
 
-    hours = change(sum(it.hours for it in past), sum(it.hours for it in planner))
+    hours = f"{words.hours(sum(it.hours for it in past))} → {words.hours(sum(it.hours for it in planner))}"
     late = change(sum(it.late_minutes for it in past), sum(it.late_minutes for it in planner))
     moves = change(sum(it.rebalances for it in past), sum(it.rebalances for it in planner))
     return (
@@ -118,9 +122,28 @@ def _row(index: int, it: Review, price: float | None) -> Row:
         "as it was", past.hours, past.rebalances, past.late_minutes, it.past_cost_h, 100 * it.past_cost_h / most
     )
     columns = (was, of("planner", it.planner), of("KEDA, tuned", it.keda))
-    return Row(it, columns, _worth(it.saved_h(it.planner), price), f"g{index}", it.keda.tuning)
+    saved_h = it.saved_h(it.planner)
+    return Row(
+        review=it,
+        columns=columns,
+        saves=_saves(saved_h, price),
+        saved_h=words.hours(saved_h),
+        saved_money="" if price is None else _money(saved_h, price),
+        anchor=f"g{index}",
+        counts=words.span(past.fewest, past.most),
+        tuning=it.keda.tuning,
+    )
 
 
-def _worth(hours: float, price: float | None) -> str:
-    money = "" if price is None else f", {hours * price:,.2f} in money"
-    return f"{words.number(hours)} h{money}"
+def _saves(hours: float, price: float | None) -> str:
+    if hours < 0:
+        return f"the planner costs {words.hours(-hours)} h more{_in_money(-hours, price)}"
+    return f"the planner saves {words.hours(hours)} h{_in_money(hours, price)}"
+
+
+def _in_money(hours: float, price: float | None) -> str:
+    return "" if price is None else f", {_money(hours, price)} in money"
+
+
+def _money(hours: float, price: float) -> str:
+    return f"{hours * price:,.2f}"

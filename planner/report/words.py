@@ -6,11 +6,23 @@ from planner.forecast.words import seconds_between
 from planner.rollout.explain import describe_span
 from planner.simulation.outcome import Messages, Seconds
 from planner.text import words as common
-from planner.text.words import UNKNOWN, duration, number, per_second, percent, pods, queue_noun, queue_nouns, rate
+from planner.text.words import (
+    UNKNOWN,
+    duration,
+    hours,
+    number,
+    per_second,
+    percent,
+    pods,
+    queue_noun,
+    queue_nouns,
+    rate,
+)
 
 __all__ = [
     "UNKNOWN",
     "duration",
+    "hours",
     "number",
     "per_second",
     "percent",

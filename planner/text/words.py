@@ -20,6 +20,11 @@ def number(value: float) -> str:
     return f"{value:,.0f}"
 
 
+def hours(value: float) -> str:
+    """Return hours without their unit; those below 10 keep one decimal: ``1,234``, ``8.2``."""
+    return number(value) if abs(value) >= 10 else f"{round(value, 1) + 0.0:.1f}".removesuffix(".0")
+
+
 def counted(count: int, noun: str, plural: str | None = None) -> str:
     """Return a count with its noun in the right form: ``1 queue``, ``12,345 queues``."""
     return f"{number(count)} {noun if count == 1 else plural or f'{noun}s'}"

@@ -33,7 +33,8 @@ def points(minutes: int) -> list[GroupPoint]:
 def run(policy: str, hours: float, late_minutes: int = 0, changes: int = 1) -> Run:
     totals = Totals()
     totals.seconds, totals.late_minutes, totals.rebalances = 3600 * hours, late_minutes, changes
-    return Run(policy, "one setting", totals, tuple((60.0 * number, 1 + number % 2) for number in range(changes)))
+    ordered = tuple((60.0 * number, 1 + number % 2) for number in range(changes))
+    return Run(policy, "one setting", totals, ordered, (totals,))
 
 
 def test_what_is_ahead_takes_its_share_of_the_chart_and_a_gap_stays_one() -> None:
@@ -68,6 +69,9 @@ def test_a_backtest_page_names_the_least_and_what_it_leaves_out(monkeypatch: pyt
     # 2 h and one rebalance against 3 h, nine rebalances and one late minute, by 0.25 h and 1 h: 2.25 and 6.25.
     assert "planner costs least; keda 2.78." in page
     assert "Only the first changes of keda are drawn." in page
+    assert "In no hour did it cost more." in page
+    dearer = render_backtest(group, [run("planner", 4.0, late_minutes=2), run("keda", 3.0)])
+    assert "<td>3 h</td><td>4 against 3</td><td>1 against 1</td><td>2 against 0</td>" in dearer
 
 
 def test_the_page_of_an_installation_has_every_group_with_what_it_would_have_saved() -> None:
@@ -81,6 +85,23 @@ def test_the_page_of_an_installation_has_every_group_with_what_it_would_have_sav
     assert page.index("<bdi>large</bdi>") < page.index("<bdi>small</bdi>")
     # 100 h, two rebalances and three late minutes against 5 h and one rebalance: 103.5 - 5.25 and 13.5 - 5.25 hours.
     assert "the planner saves 98 h, 196.50 in money" in page
-    assert "2 groups: 106 h, 213.00 in money to save" in page or "2 groups: 107 h, 213.00 in money to save" in page
+    assert "the planner saves 8.2 h, 16.50 in money" in page
+    assert "2 groups: 106 h to save, 213.00 in money" in page
     assert "audit &lt;b&gt;" in page
     assert "nothing arrived in all that time." in page
+
+
+def test_groups_at_risk_are_named_with_what_no_count_helps() -> None:
+    """Red when late minutes or a queue that is too much for one consumer are not told, or a quiet group is."""
+    quiet = AsItWas(hours=10.0, rebalances=0, late_minutes=0, fewest=2, most=4)
+    calm = RecordedGroup("calm", scenario(system="kafka", strategy="range"), quiet, "stated", 1.0)
+    # Four partitions share 500 messages a second in one minute, and one consumer does 100.
+    hot = scenario(system="kafka", strategy="range", rates=[100.0] * 29 + [500.0])
+    late = RecordedGroup("late", hot, replace(quiet, late_minutes=1), "stated", 1.0)
+    reviews = [Review(it, run("planner", 5.0), run("keda", 6.0)) for it in (calm, late)]
+    assert [len(it.risks) for it in reviews] == [0, 2]
+    page = render_past_advice(reviews, [], (NOW - timedelta(days=14), NOW, 300.0), price=None)
+    risky = page[page.index('id="risky"') : page.index('id="each"')]
+    assert "<bdi>calm</bdi>" not in risky
+    assert "<bdi>late</bdi></strong>: late in 1 minute as it was, in none under the planner; " in risky
+    assert "; partition t/0 alone got up to 125 messages/s, more than a consumer does" in risky

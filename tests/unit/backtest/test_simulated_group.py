@@ -112,7 +112,7 @@ def _moved(strategy: str) -> int:
     return run(scenario(queues=12, system="kafka", strategy=strategy), (60.0, 3))[0].totals.moved
 
 
-def test_the_plant_counts_minutes_and_not_steps() -> None:
+def test_the_simulated_group_counts_minutes_and_not_steps() -> None:
     simulated = SimulatedGroup(scenario(rates=[400.0] * 3, start=1), 1)
     for arrived in simulated.arrivals.by_step():
         simulated.advance(arrived)
