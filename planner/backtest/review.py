@@ -32,19 +32,19 @@ class Review:
     def risks(self) -> tuple[str, ...]:
         """What is at risk in the group, as sentences without full stops: late messages, and queues too hot for one."""
         late, left = self.recorded.past.late_minutes, self.planner.totals.late_minutes
-        found = []
+        sentences = []
         if late or left:
-            found.append(_late_words(late, left))
+            sentences.append(_late_words(late, left))
         scenario = self.recorded.scenario
         busiest = scenario.messages.max(axis=0) / scenario.interval_s
         hot = int(busiest.argmax())
         if busiest[hot] > scenario.capacity:
             noun = queue_noun(scenario.system)
-            found.append(
+            sentences.append(
                 f"{noun} {scenario.queues[hot]} alone got up to {rate(float(busiest[hot]))}, more than a consumer "
                 "does: no number of consumers helps, more keys or a faster consumer do"
             )
-        return tuple(found)
+        return tuple(sentences)
 
 
 def _late_words(late: int, left: int) -> str:

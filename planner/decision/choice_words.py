@@ -52,14 +52,14 @@ def describe_none_better(verdicts: Mapping[int, Verdict], objective: Objective) 
     allowed = [verdict for count, verdict in verdicts.items() if objective.lowest <= count <= objective.highest]
     if not allowed:
         return "no useful count lies within the policy's bounds"
-    best = min(allowed, key=_utilisation_told)
+    best = min(allowed, key=_rounded_utilisation)
     return (
         f"no useful count from {objective.lowest} to {objective.highest} meets the objective or is better; with "
         f"{best.outcome.count}, which comes closest, {_first(best.sentences)}"
     )
 
 
-def _utilisation_told(verdict: Verdict) -> tuple[float, int]:
+def _rounded_utilisation(verdict: Verdict) -> tuple[float, int]:
     """Return the busiest consumer's utilisation as sentences round it, and the count: less of both is closer."""
     utilisation = verdict.outcome.utilisation
     return float("inf") if utilisation is None else round(utilisation, 2), verdict.outcome.count
