@@ -106,7 +106,7 @@ def check_fit(request: Request, group: GroupRef, deployments: tuple[str, ...], n
     _check_names_of_brokers(request, group)
     if isinstance(request, ResetRequest) and isinstance(request.to, datetime) and request.to > now:
         raise _wrong("to", request.to.isoformat(), "a time that has come, as no broker knows a later message")
-    _check_way_of_sharing(request)
+    _check_strategy(request)
 
 
 def _check_names_of_brokers(request: Request, group: GroupRef) -> None:
@@ -131,7 +131,7 @@ def _check(field: str, value: str, rule: _Rule) -> None:
         raise _wrong(field, value, rule[1])
 
 
-def _check_way_of_sharing(request: Request) -> None:
+def _check_strategy(request: Request) -> None:
     if isinstance(request, StrategyRequest):
         try:
             find_strategy(request.to, request.options)
