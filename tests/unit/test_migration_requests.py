@@ -98,3 +98,10 @@ def refusal_of(asked: Any, taken: Callable[[], GroupSnapshot], folder: Path) -> 
     assert text.startswith("parameter migration: ")
     assert len(text) < 200, text
     return text
+
+
+def test_a_long_expression_of_tags_is_taken(tmp_path: Path) -> None:
+    _, policy = files(tmp_path, rocketmq())
+    tags = " || ".join(f"tag-{number}" for number in range(100))
+    asked = {"kind": "subscription", "to": {"orders": tags}, "green": "app-2", "change": CHANGE}
+    assert migration.check(policy, asked) == "subscription"

@@ -56,6 +56,7 @@ _LABEL: Final[_Rule] = (
     "a label's value: letters, digits, -, _ and ., 63 at most",
 )
 _TEXT: Final[_Rule] = (re.compile(r"(?=\S)[^\x00-\x1f\x7f-\x9f]{1,255}(?<=\S)"), "a name of 1 to 255 characters")
+_TAGS: Final[_Rule] = (re.compile(r".{1,4096}"), "tags of 1 to 4096 characters")
 _SYSTEM_NAMES: Final[dict[str, tuple[_Rule, _Rule]]] = {
     "rocketmq": (
         (re.compile(r"[%|A-Za-z0-9_-]{1,255}"), "a RocketMQ group: letters, digits, _, -, % and |, 255 at most"),
@@ -152,7 +153,8 @@ def _names(request: Request) -> Iterator[tuple[str, str, _Rule]]:
     if isinstance(to := getattr(request, "to", None), str):
         yield "to", to, _TEXT
     elif isinstance(to, dict):
-        yield from (("to", text, _TEXT) for pair in to.items() for text in pair)
+        yield from (("to", topic, _TEXT) for topic in to)
+        yield from (("to", tags, _TAGS) for tags in to.values())
     if (variable := getattr(request, "variable", None)) is not None:
         yield "variable.container", variable.container, _CONTAINER
         yield "variable.name", variable.name, _VARIABLE
