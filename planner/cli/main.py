@@ -118,8 +118,8 @@ _FULL = frozenset({errno.ENOSPC, errno.EDQUOT})
 """Without a file's name only standard output fails so: ``write_atomically`` has errors of its own."""
 
 
-_STORE: Final = re.compile(r"(s3[an]?|gc?s|abfss?|wasbs?|adl|(web)?hdfs|viewfs|oss|cosn?|s?ftp|file)://", re.IGNORECASE)
-"""How the URI of a store begins. Servers of metrics have URLs of their own, which options take."""
+_STORE: Final = re.compile(r"(s3[an]?|gc?s|abfss?|wasbs?|adl|(web)?hdfs|viewfs|oss|cosn?|s?ftp|file):/", re.IGNORECASE)
+"""How the URI of a store begins, also with one slash. Servers of metrics have URLs of their own, which options take."""
 
 
 def refuse_stores(words: Sequence[str]) -> None:

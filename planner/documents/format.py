@@ -43,11 +43,13 @@ def canonical(value: object) -> bytes:
     """Return the one JSON text of ``value``: keys sorted, no blanks, UTF-8; equal values give equal bytes.
 
     Raises ``DocumentError`` for what JSON cannot say: a number that is none or endless, one of thousands of digits,
-    half a surrogate pair.
+    half a surrogate pair, hundreds of levels.
     """
     try:
         text = json.dumps(value, sort_keys=True, separators=(",", ":"), ensure_ascii=False, allow_nan=False)
         return text.encode()
+    except RecursionError:
+        raise DocumentError("a document has too many levels: write it flatter") from None
     except ValueError as error:
         raise DocumentError(
             f"a document holds a value that JSON cannot say ({_cause(error)}): finite numbers of at most 4 300 digits "
@@ -125,9 +127,15 @@ _PYDANTIC: Final = re.compile(r"^(Value error,|Input should be|\w+ should have) 
 
 
 def document_error(
-    error: ValidationError, where: str, prefix: tuple[str, ...] = (), schema: Mapping[str, Any] | None = None
+    error: ValidationError,
+    where: str,
+    prefix: tuple[str, ...] = (),
+    schema: Mapping[str, Any] | None = None,
+    at_most: int | None = None,
 ) -> DocumentError:
     """Return pydantic's complaints as one sentence of ours: file, field, found, expected.
+
+    Further fields are left out where the sentence would be longer than ``at_most`` characters, and then its end.
 
     A field that is not known comes first, with the one that was meant: of those that are missing beside it, or that
     ``schema``, the document's JSON schema, knows.
@@ -136,8 +144,11 @@ def document_error(
     first = next((complaint for complaint in errors if complaint["type"] in UNKNOWN_FIELD), errors[0])
     meant = _meant(first, errors, schema) if first["type"] in UNKNOWN_FIELD else None
     others = [other for other in errors if other is not first and not _is_missing(other, first, meant)]
+    sentence = f"{where}: {_complaint(first, prefix, meant)}"
     rest = f"; {_others(others, prefix)}" if others else ""
-    return DocumentError(f"{where}: {_complaint(first, prefix, meant)}{rest}")
+    if at_most is not None and len(sentence) + len(rest) > at_most:
+        sentence, rest = sentence if len(sentence) <= at_most else f"{sentence[: at_most - 1]}…", ""
+    return DocumentError(f"{sentence}{rest}")
 
 
 UNKNOWN_FIELD = ("extra_forbidden", "unexpected_keyword_argument")
@@ -218,13 +229,17 @@ def _field(path: tuple[str, ...]) -> str:
     """Return the path as a user wrote it: pydantic puts the chosen kind of a union into it."""
     before = ("", *path)
     is_kind = (step == "tagged-union" or (last, step) in _KINDS for last, step in zip(before, path, strict=False))
-    return ".".join(step for step, skip in zip(path, is_kind, strict=True) if not skip)
+    return ".".join(_short_step(step) for step, skip in zip(path, is_kind, strict=True) if not skip)
 
 
-def shown(value: object) -> str:
-    """Return a value as an error sentence quotes it: 80 characters at most."""
+def _short_step(step: str) -> str:
+    return step if len(step) <= 60 else f"{step[:59]}…"
+
+
+def shown(value: object, at_most: int = 80) -> str:
+    """Return a value as an error sentence quotes it, in so many characters at most."""
     try:
         text = "nothing" if value is None else repr(value)
     except ValueError:  # Python writes no number of more than 4 300 digits
         text = "a number of thousands of digits"
-    return text if len(text) <= 80 else f"{text[:77]}…"
+    return text if len(text) <= at_most else f"{text[: at_most - 3]}…"

@@ -18,6 +18,7 @@ from planner.documents.policy import ConsumerScalingPolicy, parse_policy, policy
 from planner.errors import BadInputError
 from planner.model.snapshot import GroupSnapshot
 from planner.policies.fleet import SCHEME
+from planner.rollout.migrations.request_names import SHOWN, check_fit
 from planner.snapshot.settings import RECENT
 from planner.sources.live import Pace, watch
 from planner.sources.past import check_past, past_or_problem
@@ -26,8 +27,6 @@ from planner.storage.layout import PolicyFiles, RunFolder, local_folder
 from planner.storage.track_records import read_track
 
 _OBJECT_NAME: Final = re.compile(r"[a-z0-9]([-a-z0-9.]{0,251}[a-z0-9])?")
-SHOWN = 40
-"""Characters of a wrong kind that its refusal repeats."""
 
 
 class MigrationMessage(TypedDict):
@@ -38,17 +37,22 @@ class MigrationMessage(TypedDict):
     data: str
 
 
-def check(policy: Path | str, asked: Mapping[str, Any], kubeconfig: Path | None = None) -> str:
+def check(policy: Path | str, asked: Any, kubeconfig: Path | None = None) -> str:
     """Return the kind of what is asked for, before anybody waits for a watch.
 
     ``policy`` is a file, or ``k8s://NAMESPACE/NAME`` in the cluster of ``kubeconfig``. Raises ``BadInputError`` for a
-    wrong policy, a kind that there is not, and a field that the kind does not have; ``OutOfReachError``.
+    wrong policy, a kind that there is not, a field that the kind does not have, names and counts that nobody would
+    take, and what the policy shows not to fit; ``OutOfReachError``.
     """
-    _read(policy, kubeconfig)
-    kind = asked.get("kind")
+    parsed_policy = _read(policy, kubeconfig)[1]
+    kind = asked.get("kind") if isinstance(asked, Mapping) else None
     if kind not in KINDS:
         raise BadInputError(f"parameter migration: kind is {_short(kind)}, expected one of {', '.join(KINDS)}")
-    parse_request(asked, "parameter migration")
+    request, bounds = parse_request(asked, "parameter migration"), parsed_policy.bounds
+    try:
+        check_fit(request, bounds.group, bounds.names, datetime.now(UTC))
+    except BadInputError as error:
+        raise type(error)(f"parameter migration: {error}") from error
     return str(kind)
 
 

@@ -23,10 +23,11 @@ URI = "s3://bucket/planner"
         (["plan", "snap.json", f"--data={URI}"], "--data"),
         (["snapshot", "-o", "hdfs:///planner/snap.json"], "-o"),
         (["doctor", "--capture", "file:///captures/day"], "--capture"),
+        (["run", "--data", "s3:/bucket/planner"], "--data"),
     ],
 )
 def test_a_store_is_refused_by_the_option_that_names_it(words: list[str], name: str) -> None:
-    with pytest.raises(BadInputError, match=f"^{name} is .*://.*: only files and folders of this machine"):
+    with pytest.raises(BadInputError, match=f"^{name} is .*:/.*: only files and folders of this machine"):
         refuse_stores(words)
 
 
