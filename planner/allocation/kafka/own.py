@@ -59,9 +59,9 @@ class OwnAssignor:
             raise BadInputError(f"assignor {self.name}: the group has numbers only, expected member ids and topics")
         asked = self._asked(group, names)
         owners = self._owners(self._ask(asked), group, names)
-        again = self._owners(self._ask(asked), group, names)
-        if not np.array_equal(owners, again):
-            index = int(np.flatnonzero(owners != again)[0])
+        repeated = self._owners(self._ask(asked), group, names)
+        if not np.array_equal(owners, repeated):
+            index = int(np.flatnonzero(owners != repeated)[0])
             raise BadInputError(
                 f"assignor {self.name} answered the same question twice, and {_partition(group, names, index)} had "
                 f"another owner: compute from the arguments alone, without clock, chance or memory"

@@ -13,9 +13,11 @@ from functools import cache
 import numpy as np
 
 from planner.allocation.kafka import ASSIGNORS, Member, Request, Topics, assign, equal_group, find_assignor
+from planner.allocation.kafka.assignment import known_names
 from planner.allocation.kafka.group import NOBODY, IntArray
 from planner.allocation.ordering import java_key
-from planner.errors import BadInputError
+from planner.allocation.plugins import is_path
+from planner.errors import BadInputError, UnknownNameError
 from planner.model.membership import KafkaMember
 from planner.model.queues import Queue, TopicPartition
 from planner.model.snapshot import GroupSnapshot
@@ -112,6 +114,8 @@ def simulate_partitions(
     Raises ``UnknownNameError`` for an assignor not known here, ``BadInputError`` where a newcomer's part is unknown
     (``why_not_simulated``).
     """
+    if assignor not in known_names() and not is_path(assignor):
+        raise UnknownNameError(f"assignor {assignor!r} is not known here: choose one of {', '.join(known_names())}")
     if assignor not in ASSIGNORS:
         find_assignor(assignor, own_options(snapshot, assignor))
     why = why_not_simulated(snapshot, assignor)
