@@ -252,8 +252,8 @@ def _ask(pair: "tuple[GroupSnapshot, ConsumerScalingPolicy]", asked: dict[str, A
     request = parse_request(given, "planner migrate reset")
     assert isinstance(request, ResetRequest)
     with installation(policy) as offsets:
-        said = ask_brokers(offsets, reset_step(taken.group, request), datetime.now(UTC))
-    return reset_messages_document(said)
+        messages = ask_brokers(offsets, reset_step(taken.group, request), datetime.now(UTC))
+    return reset_messages_document(messages)
 
 
 def _point(to: str) -> str | int:

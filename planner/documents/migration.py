@@ -29,9 +29,9 @@ _REQUEST: Final[TypeAdapter[Request]] = TypeAdapter(Annotated[Request, Field(dis
 _RESET_MESSAGES: Final[TypeAdapter[ResetMessages]] = TypeAdapter(ResetMessages)
 
 
-def reset_messages_document(said: ResetMessages) -> dict[str, Any]:
+def reset_messages_document(messages: ResetMessages) -> dict[str, Any]:
     """Return what brokers said of a reset in the form in which its request has it."""
-    document: dict[str, Any] = _RESET_MESSAGES.dump_python(said, mode="json", by_alias=True, exclude_none=True)
+    document: dict[str, Any] = _RESET_MESSAGES.dump_python(messages, mode="json", by_alias=True, exclude_none=True)
     return document
 
 

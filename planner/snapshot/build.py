@@ -19,7 +19,7 @@ from planner.snapshot.pods import pod_size
 from planner.snapshot.queue_states import queue_states, rates_of, with_shares
 from planner.snapshot.settings import RECENT, SnapshotSettings
 from planner.snapshot.setups import client_setups, notifies_changes
-from planner.snapshot.strategy import is_named, observed_assignor, observed_strategy
+from planner.snapshot.strategy import observed_assignor, observed_strategy
 from planner.snapshot.stuck_queues import blocked_queues_of, rewound_queues
 from planner.snapshot.unlisted import GRPC_CLIENTS, grpc_members, is_of_grpc_clients, unlisted_consumers
 from planner.workload import Join, clues_of, join_members
@@ -99,7 +99,7 @@ def _strategy(newest: GroupSample, settings: SnapshotSettings) -> tuple[str | No
         return observed, source
     if observed == POP and settings.strategy != POP:
         return None, f"the policy says {settings.strategy}, but {source}: leave spec.strategy out"
-    if observed is not None and not is_named(settings.strategy, settings.strategy_options, observed):
+    if observed is not None and not settings.states(observed):
         return None, f"the policy says {settings.strategy}, but {source} says {observed}"
     return settings.strategy, "stated by the policy"
 

@@ -1,9 +1,7 @@
 """Which strategy the group runs, by its members' own word."""
 
-from collections.abc import Mapping, Sequence
-from typing import Any
+from collections.abc import Sequence
 
-from planner.allocation.kafka import own_assignor
 from planner.model.membership import GroupMember
 from planner.model.samples import KafkaGroup
 from planner.model.snapshot import SHARE
@@ -60,14 +58,3 @@ def observed_assignor(group: KafkaGroup) -> tuple[str | None, str]:
         return name, f"the coordinator (share group, assignor {group.assignor})"
     name = f"{group.assignor}-server" if (group.protocol, group.assignor) == ("consumer", "range") else group.assignor
     return name, f"the coordinator ({group.protocol} protocol)"
-
-
-def is_named(stated: str, options: Mapping[str, Any], observed: str) -> bool:
-    """Return whether a policy states what the group reports: the same name, or a user's assignor that has this name.
-
-    The coordinator reports an assignor by its class's ``name()``; a policy may state the Python file that is its twin.
-    """
-    if stated == observed:
-        return True
-    own = own_assignor(stated, options)
-    return own is not None and own.name == observed

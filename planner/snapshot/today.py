@@ -8,7 +8,6 @@ from planner.model.snapshot import Capacity, GroupSnapshot, SnapshotSection
 from planner.snapshot.pod_capacity import STATED, with_stated_pod
 from planner.snapshot.pods import pod_size_of
 from planner.snapshot.settings import SnapshotSettings
-from planner.snapshot.strategy import is_named
 from planner.snapshot.unlisted import GRPC_CLIENTS
 from planner.text import words
 
@@ -95,7 +94,7 @@ def _with_strategy(snapshot: GroupSnapshot, settings: SnapshotSettings) -> Group
     is_contradicted = source.startswith(CONTRADICTED) and f" {stated}, but " in source
     if had is None and (GRPC_CLIENTS in source or is_contradicted):
         return snapshot
-    if had is not None and source != STATED and not is_named(stated, settings.strategy_options, had):
+    if had is not None and source != STATED and not settings.states(had):
         wrong = f"the policy says {stated}, but {source} says {had}"
         return replace(snapshot, strategy=None, strategy_options={}, strategy_source=wrong)
     options = with_rooms(settings.strategy_options, snapshot.clients, settings.new_pods.room)

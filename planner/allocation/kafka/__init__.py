@@ -4,10 +4,10 @@
 ``mixed_group`` in, ``Outcome.owners`` out, one member number a partition.
 """
 
-from planner.allocation.kafka.assignment import ASSIGNORS, Answer, Assignor, assign, find_assignor
+from planner.allocation.kafka.assignment import ASSIGNORS, Answer, Assignor, assign, find_assignor, own_assignor
 from planner.allocation.kafka.group import Claims, Group, Outcome, Racks, Topics, equal_group, mixed_group
 from planner.allocation.kafka.names import Member
-from planner.allocation.kafka.own import OwnAssignor, own_assignor
+from planner.allocation.kafka.own import OwnAssignor
 from planner.allocation.kafka.request import Request
 
 __all__ = [

@@ -8,13 +8,13 @@ import numpy as np
 from planner.allocation import fields, plugins
 from planner.allocation.kafka.chance import random_owners
 from planner.allocation.kafka.group import NOBODY, Group, Outcome
-from planner.allocation.kafka.own import find_own
+from planner.allocation.kafka.own import OwnAssignor, find_own
 from planner.allocation.kafka.ranges import range_owners, range_server
 from planner.allocation.kafka.request import NamedGroup, Request, missing_claims, named_group
 from planner.allocation.kafka.roundrobin import roundrobin
 from planner.allocation.kafka.sticky import cooperative_final, cooperative_first, sticky
 from planner.allocation.kafka.uniform import uniform
-from planner.errors import UnknownNameError
+from planner.errors import BadInputError, UnknownNameError
 
 Assignor = Callable[[Group], Outcome]
 
@@ -89,6 +89,16 @@ def find_assignor(name: str, options: Mapping[str, Any]) -> Assignor:
         seed = fields.whole_number(options.get("seed", 0), "options.seed", 0, _LARGEST_SEED)
         return lambda group: random_owners(group, seed)
     return ASSIGNORS[name]
+
+
+def own_assignor(name: str | None, options: Mapping[str, Any] | None = None) -> OwnAssignor | None:
+    """Return the user's assignor of that name, ``None`` where there is none, or where it cannot be run here."""
+    if name is None or name in ASSIGNORS:
+        return None
+    try:
+        return find_own(name, options or {})
+    except (BadInputError, UnknownNameError):
+        return None
 
 
 def known_names() -> list[str]:

@@ -14,7 +14,7 @@ import numpy as np
 from planner.allocation import fields, plugins
 from planner.allocation.kafka.group import Group, IntArray, Outcome, nobody
 from planner.allocation.kafka.names import NO_GENERATION, GroupNames, Member
-from planner.errors import BadInputError, UnknownNameError
+from planner.errors import BadInputError
 
 Partitions = Mapping[str, int]
 ReplicaRacks = Mapping[str, Sequence[frozenset[str]]]
@@ -166,16 +166,6 @@ def find_own(name: str, options: Mapping[str, Any]) -> OwnAssignor | None:
     user = plugins.instance(kind, options, where, plugins.ASSIGNOR)
     sticky, cooperative = (getattr(user, flag, False) is True for flag in ("is_sticky", "is_cooperative"))
     return OwnAssignor(user, sticky, cooperative)
-
-
-def own_assignor(name: str | None, options: Mapping[str, Any] | None = None) -> OwnAssignor | None:
-    """Return the user's assignor of that name, ``None`` where there is none, or where it cannot be run here."""
-    if name is None:
-        return None
-    try:
-        return find_own(name, options or {})
-    except (BadInputError, UnknownNameError):
-        return None
 
 
 def _claiming(group: Group, names: GroupNames, members: Sequence[Member]) -> tuple[Member, ...]:

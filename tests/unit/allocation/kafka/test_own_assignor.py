@@ -2,6 +2,7 @@
 
 import json
 import os
+import random
 import subprocess
 import sys
 from dataclasses import replace
@@ -11,17 +12,22 @@ from typing import Any
 
 import pytest
 
+from planner.allocation.answers import reported_name
 from planner.allocation.kafka import Member, Request, assign
 from planner.allocation.kafka.own import OwnAssignor
 from planner.allocation.kafka.request import named_group
 from planner.allocation.plugins import ASSIGNOR_ENTRY_POINTS, FILES_VARIABLE, allow
+from planner.decision.decision import HoldCause
 from planner.documents.allocation import answer_all
 from planner.documents.forecast import forecast
 from planner.documents.policy import parse_policy
 from planner.errors import BadInputError, UnknownNameError
 from planner.simulation.candidates import simulate_candidate, unsettled_queues
+from planner.simulation.kafka.mixed_partitions import assigned
 from planner.simulation.transition import with_transition
-from planner.snapshot.strategy import is_named
+from planner.snapshot.settings import SnapshotSettings
+from planner.snapshot.today import under_policy
+from tests import decidable
 from tests.builders import kafka_snapshot
 from tests.unit.allocation.kafka.worked import member, request
 from tests.unit.simulation.test_kafka_conversion import request as forecast_request
@@ -223,9 +229,13 @@ def test_what_nobody_can_foresee_is_refused_by_name(
 
 
 def test_a_policy_states_the_file_of_the_assignor_that_the_coordinator_reports(tmp_path: Path) -> None:
-    assert is_named(str(EXAMPLE), {}, "by-weight")
-    assert not is_named(str(EXAMPLE), {}, "other")
-    assert not is_named(written(tmp_path, FIRST), {}, "by-weight")
+    assert reported_name("kafka", str(EXAMPLE), {}) == "by-weight"
+    assert reported_name("kafka", "range", {}) is None
+    assert reported_name("rocketmq", str(EXAMPLE), {}) is None
+    other = SnapshotSettings(strategy=written(tmp_path, FIRST), reported_as="own")
+    taken = replace(kafka_snapshot("by-weight"), strategy_source="the coordinator (classic protocol)")
+    assert under_policy(taken, other).strategy is None
+    assert under_policy(taken, replace(other, reported_as="by-weight")).strategy == other.strategy
 
 
 def test_the_page_shows_an_assignor_that_runs(tmp_path: Path) -> None:
@@ -233,3 +243,26 @@ def test_the_page_shows_an_assignor_that_runs(tmp_path: Path) -> None:
     shown = page.partition("    def assign(self, members, partitions, racks):\n")[2].partition("\n\n")[0]
     path = written(tmp_path, f"\n{shown}")
     assert answered(path)["assignments"] == answered(str(EXAMPLE))["assignments"]
+
+
+def test_a_policy_plans_under_it_and_holds_while_owners_are_not_as_the_file_says() -> None:
+    """From the name that the coordinator reported to a plan by the file that the policy states."""
+    taken = decidable.one_each(random.Random(6), "range")
+    taken = replace(taken, strategy="by-weight", strategy_source="the coordinator (classic protocol)")
+    load = sum(state.upper_arrival_rate or 0.0 for state in taken.queues)
+    settings = SnapshotSettings(
+        strategy=str(EXAMPLE),
+        reported_as=reported_name("kafka", str(EXAMPLE), {}),
+        capacity_messages_per_s=load / (len(taken.clients) + 0.5) / 0.8,
+    )
+    stated = under_policy(taken, settings)
+    assert stated.strategy == str(EXAMPLE)
+
+    owners = assigned(stated, str(EXAMPLE), stated.members)
+    settled = replace(stated, queues=tuple(replace(one, owner=owners[one.queue]) for one in stated.queues))
+    found = decidable.ask(str(EXAMPLE), "", settled)
+    assert found.answer is decidable.Answer.PLANNED, found
+
+    swapped = dict(zip(stated.clients, reversed(stated.clients), strict=True))
+    otherwise = replace(settled, queues=tuple(replace(one, owner=swapped[one.owner or ""]) for one in settled.queues))
+    assert decidable.ask(str(EXAMPLE), "", otherwise).cause == HoldCause.UNSETTLED
