@@ -32,6 +32,12 @@ class SnapshotSettings:
         """Return whether the policy states the strategy that the group reports by this name."""
         return observed in (self.strategy, self.reported_as)
 
+    def contradicted_by(self, source: str, observed: str) -> str:
+        """Return in a sentence that the group reports another strategy than the policy states."""
+        file = ".py" in (self.strategy or "") and self.reported_as is None
+        hint = ", and the file is none that may run here (PLANNER_STRATEGY_FILES) or holds no assignor" if file else ""
+        return f"the policy says {self.strategy}, but {source} says {observed}{hint}"
+
 
 RECENT = timedelta(hours=6)
 """How far back the snapshot's own series of the past reaches."""

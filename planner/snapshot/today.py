@@ -95,7 +95,7 @@ def _with_strategy(snapshot: GroupSnapshot, settings: SnapshotSettings) -> Group
     if had is None and (GRPC_CLIENTS in source or is_contradicted):
         return snapshot
     if had is not None and source != STATED and not settings.states(had):
-        wrong = f"the policy says {stated}, but {source} says {had}"
+        wrong = settings.contradicted_by(source, had)
         return replace(snapshot, strategy=None, strategy_options={}, strategy_source=wrong)
     options = with_rooms(settings.strategy_options, snapshot.clients, settings.new_pods.room)
     return replace(snapshot, strategy=stated, strategy_options=options, strategy_source=STATED)

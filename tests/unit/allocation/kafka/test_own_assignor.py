@@ -234,7 +234,11 @@ def test_a_policy_states_the_file_of_the_assignor_that_the_coordinator_reports(t
     assert reported_name("rocketmq", str(EXAMPLE), {}) is None
     other = SnapshotSettings(strategy=written(tmp_path, FIRST), reported_as="own")
     taken = replace(kafka_snapshot("by-weight"), strategy_source="the coordinator (classic protocol)")
+    refused = under_policy(taken, replace(other, reported_as=None))
+    assert refused.strategy is None
+    assert refused.strategy_source.endswith("none that may run here (PLANNER_STRATEGY_FILES) or holds no assignor")
     assert under_policy(taken, other).strategy is None
+    assert "PLANNER_STRATEGY_FILES" not in under_policy(taken, other).strategy_source
     assert under_policy(taken, replace(other, reported_as="by-weight")).strategy == other.strategy
 
 
