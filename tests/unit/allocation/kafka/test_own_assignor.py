@@ -251,13 +251,13 @@ def test_the_page_shows_an_assignor_that_runs(tmp_path: Path) -> None:
 
 def test_a_policy_plans_under_it_and_holds_while_owners_are_not_as_the_file_says() -> None:
     """From the name that the coordinator reported to a plan by the file that the policy states."""
-    taken = decidable.one_each(random.Random(6), "range")
+    taken = decidable.one_each(random.Random(18), "range")
     taken = replace(taken, strategy="by-weight", strategy_source="the coordinator (classic protocol)")
     load = sum(state.upper_arrival_rate or 0.0 for state in taken.queues)
     settings = SnapshotSettings(
         strategy=str(EXAMPLE),
         reported_as=reported_name("kafka", str(EXAMPLE), {}),
-        capacity_messages_per_s=load / (len(taken.clients) + 0.5) / 0.8,
+        capacity_messages_per_s=0.8 * load / len(taken.clients),
     )
     stated = under_policy(taken, settings)
     assert stated.strategy == str(EXAMPLE)
