@@ -79,7 +79,6 @@ def test_a_rocketmq_group_reads_a_second_topic_once_all_have_stopped(shop: Shop)
     old, new = (shop.deliveries(SHOP_GROUP, name) for name in ("one-topic", "two-topics"))
     assert {delivery.topic for delivery in old} == {TOPIC}
     assert old[-1].epoch_ms < new[0].epoch_ms, "two subscriptions never share one group"
-    assert shop.verdict("two-topics")["moved queues"]["fit"] == "inside"
     ends = {TOPIC: shop.stop_producing(), SHOP_MORE: shop.brokers.produced(SHOP_MORE)}
     for topic, of_topic in ends.items():
 
