@@ -18,7 +18,7 @@ from planner.allocation.registry import find_strategy
 from planner.decision.decision import HoldCause
 from planner.documents.policy import ConsumerScalingPolicy
 from planner.model.autoscalers import Autoscaler
-from planner.model.deployments import Deployment, Ordinals, together
+from planner.model.deployments import Deployment, Ordinals, ScaleTarget, together
 from planner.model.pods import Pod, Workload
 from planner.model.snapshot import Capacity, GroupSnapshot, MemberPod
 from planner.simulation.candidates import simulate_candidate
@@ -157,6 +157,19 @@ def _part(whole: Deployment, name: str, pods: Sequence[Pod]) -> Deployment:
     return replace(whole, name=name, pods=own, **counts)  # type: ignore[arg-type]
 
 
+def scaled(draw: random.Random, strategy: str, scale: ScaleTarget) -> GroupSnapshot:
+    """Return a group whose pods another kind with ``/scale`` runs."""
+    taken = one_each(draw, strategy)
+    assert taken.deployment is not None
+    workload = Workload(scale.kind, "shop", "app")
+    pods = tuple(replace(each, workload=workload) for each in taken.deployment.pods or ())
+    return replace(taken, deployment=replace(taken.deployment, scale=scale, pods=pods))
+
+
+ROLLOUT = ScaleTarget("argoproj.io/v1alpha1", "Rollout", takes_cost=True, template_label="rollouts-pod-template-hash")
+FLEET = ScaleTarget("example.com/v1", "Fleet", takes_cost=False)
+"""A kind that the planner does not know, and whose controller alone decides which pods stop."""
+
 ONLY_KAFKA = "Topics and racks differ"
 AUTOSCALED = "An HPA sets the replicas"
 TWO_DEPLOYMENTS = "Two Deployments"
@@ -171,6 +184,8 @@ SHAPES: Mapping[str, Callable[[random.Random, str], GroupSnapshot]] = {
     ONLY_KAFKA: differing,
     AUTOSCALED: autoscaled,
     TWO_DEPLOYMENTS: several_deployments,
+    "Argo Rollout": partial(scaled, scale=ROLLOUT),
+    "Another kind with `/scale`": partial(scaled, scale=FLEET),
 }
 
 

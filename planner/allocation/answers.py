@@ -3,7 +3,7 @@
 from collections.abc import Callable, Mapping
 from typing import Any, Final
 
-from planner.allocation.kafka import Request, assign, find_assignor
+from planner.allocation.kafka import Request, assign, find_assignor, own_assignor
 from planner.allocation.ordering import java_sorted
 from planner.allocation.registry import find_strategy
 from planner.allocation.request import AllocationRequest, answer_document
@@ -34,3 +34,12 @@ FINDERS: Final[Mapping[str, Callable[[str, Mapping[str, Any]], object]]] = {
     "kafka": find_assignor,
 }
 """What returns a strategy by its name and options, by its system; raises ``BadInputError`` for wrong ones."""
+
+
+def reported_name(system: str, strategy: str | None, options: Mapping[str, Any]) -> str | None:
+    """Return the name under which a Kafka group reports a user's own assignor, ``None`` for everything else.
+
+    RocketMQ's members report a class of the user's own by a name that says nothing of the file that is its twin.
+    """
+    own = own_assignor(strategy, options) if system == "kafka" else None
+    return own.name if own else None

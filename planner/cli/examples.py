@@ -82,7 +82,7 @@ EXAMPLES = {
     ),
     "migrate reset": (
         "planner migrate reset snap.json -p policy.yaml -o plan.yaml --to 2026-11-21T10:00:00Z",
-        "planner migrate reset snap.json -p policy.yaml -o - --to latest --topic orders",
+        "planner migrate reset snap.json -p policy.yaml -o - --to latest --topic orders --ask-brokers",
     ),
     "migrate expand": (
         "planner migrate expand snap.json -p policy.yaml -o plan.yaml --topic orders --queues 16",

@@ -221,13 +221,39 @@ def reset(
     queue: Annotated[
         str | None, typer.Option(help="Only this queue: TOPIC/BROKER/NUMBER, Kafka TOPIC/NUMBER.", show_default=False)
     ] = None,
+    ask_brokers: Annotated[
+        bool,
+        typer.Option("--ask-brokers", help="Ask the brokers how many messages that means, and how old. Only reads."),
+    ] = False,
     output: PlanOutput = None,
     form: FormatOption = None,
     at: At = "now",
 ) -> None:
     """The group back, or ahead, to one point. All its consumers stop, its offsets are set, as many start again."""
-    asked = {"kind": "reset", "to": _point(to), "topic": topic, "queue": queue}
-    _make(read_pair(snapshot, policy), asked, destination_of(output, form), at)
+    asked: dict[str, Any] = {"kind": "reset", "to": _point(to), "topic": topic, "queue": queue}
+    pair = read_pair(snapshot, policy)
+    if ask_brokers:
+        asked["brokers"] = _ask(pair, asked)
+    _make(pair, asked, destination_of(output, form), at)
+
+
+def _ask(pair: "tuple[GroupSnapshot, ConsumerScalingPolicy]", asked: dict[str, Any]) -> dict[str, Any]:
+    """Return what the policy's brokers say of the reset, now."""
+    from datetime import UTC, datetime
+
+    from planner.deployments.offsets.ages import ask_brokers
+    from planner.deployments.offsets.installations import installation
+    from planner.documents.migration import parse_request, reset_messages_document
+    from planner.rollout.migrations.requests import ResetRequest
+    from planner.rollout.migrations.reset import reset_step
+
+    taken, policy = pair
+    given = {name: value for name, value in asked.items() if value is not None}
+    request = parse_request(given, "planner migrate reset")
+    assert isinstance(request, ResetRequest)
+    with installation(policy) as offsets:
+        messages = ask_brokers(offsets, reset_step(taken.group, request), datetime.now(UTC))
+    return reset_messages_document(messages)
 
 
 def _point(to: str) -> str | int:

@@ -9,8 +9,8 @@ from pydantic_core import CoreSchema, core_schema
 
 from planner.allocation import answers, fields
 from planner.allocation.answers import Document
-from planner.allocation.kafka.group import NO_GENERATION
-from planner.allocation.kafka.request import MOST_MEMBERS, MOST_PARTITIONS, Member, Request
+from planner.allocation.kafka.names import NO_GENERATION, Member
+from planner.allocation.kafka.request import MOST_MEMBERS, MOST_PARTITIONS, Request
 from planner.allocation.registry import find_strategy
 from planner.allocation.request import MOST_CLIENTS, MOST_QUEUES, AllocationRequest
 from planner.documents.requests import RequestModel, at_most, validated

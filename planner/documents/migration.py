@@ -13,7 +13,7 @@ from planner.errors import BadInputError, DocumentError
 from planner.rollout import template as template_types
 from planner.rollout.migrations import requests as request_types
 from planner.rollout.migrations.request_names import check_names
-from planner.rollout.migrations.requests import Request
+from planner.rollout.migrations.requests import Request, ResetMessages
 
 spell_in_camel_case([*vars(template_types).values(), *vars(request_types).values()])
 
@@ -26,6 +26,14 @@ REQUEST_ANNOTATION: Final = "consumerplanner.dev/request"
 """What somebody asked for, in the plan that came of it, so that it can be asked again. No digest covers it."""
 
 _REQUEST: Final[TypeAdapter[Request]] = TypeAdapter(Annotated[Request, Field(discriminator="kind")])
+
+_RESET_MESSAGES: Final[TypeAdapter[ResetMessages]] = TypeAdapter(ResetMessages)
+
+
+def reset_messages_document(messages: ResetMessages) -> dict[str, Any]:
+    """Return what brokers said of a reset in the form in which its request has it."""
+    document: dict[str, Any] = _RESET_MESSAGES.dump_python(messages, mode="json", by_alias=True, exclude_none=True)
+    return document
 
 
 MOST_BYTES: Final = 65_536

@@ -6,7 +6,7 @@ from typing import Annotated, Any, Final, Literal, Self
 
 from pydantic import Field, StrictStr, ValidationError
 
-from planner.allocation.answers import FINDERS
+from planner.allocation.answers import FINDERS, reported_name
 from planner.decision.objective import Objective, WaitObjective
 from planner.documents.format import API_VERSION, check_header, digest_of, document_error
 from planner.documents.policy_spec import (
@@ -129,6 +129,7 @@ class ConsumerScalingPolicy(SpecModel):
             percentile=spec.window.percentile,
             strategy=spec.strategy,
             strategy_options=spec.strategy_options,
+            reported_as=reported_name(spec.source.system, spec.strategy, spec.strategy_options),
             capacity_messages_per_s=spec.capacity.messages_per_second if spec.capacity else None,
             pod_capacity_messages_per_s=spec.capacity.pod_messages_per_second if spec.capacity else None,
             member_label=spec.kubernetes.member_label if spec.kubernetes else None,

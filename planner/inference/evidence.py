@@ -4,6 +4,7 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Final
 
+from planner.allocation.kafka import own_assignor
 from planner.allocation.registry import runnable_strategy
 from planner.inference.even_strategies import HASH
 from planner.inference.explanation import Explanation, Freedom, Inference, contradiction
@@ -124,7 +125,11 @@ def _check_rocketmq(snapshot: GroupSnapshot, newest: GroupSample, inferred: Infe
     return None if reason is None else f"the policy states {stated}, but {reason}"
 
 
-def _check_kafka(_: GroupSnapshot, __: GroupSample, inferred: Inference, stated: str) -> str | None:
+def _check_kafka(snapshot: GroupSnapshot, _: GroupSample, inferred: Inference, stated: str) -> str | None:
+    """A user's own assignor is known by the name that the coordinator reports; the decision compares its owners."""
+    own = own_assignor(stated, snapshot.strategy_options)
+    if own is not None and own.name in inferred.custom and not inferred.is_mixed:
+        return None
     return contradiction(stated, inferred)
 
 

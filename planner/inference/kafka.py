@@ -9,7 +9,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
 
 from planner.allocation.kafka import ASSIGNORS, Member, Request, assign
-from planner.allocation.kafka.group import NO_GENERATION
+from planner.allocation.kafka.names import NO_GENERATION
 from planner.errors import BadInputError
 from planner.inference.explanation import Evidence, Explanation, Freedom, Inference, MemberExplanation, Refuted
 from planner.model.membership import KafkaMember, kafka_members

@@ -99,8 +99,8 @@ def _strategy(newest: GroupSample, settings: SnapshotSettings) -> tuple[str | No
         return observed, source
     if observed == POP and settings.strategy != POP:
         return None, f"the policy says {settings.strategy}, but {source}: leave spec.strategy out"
-    if observed not in (None, settings.strategy):
-        return None, f"the policy says {settings.strategy}, but {source} says {observed}"
+    if observed is not None and not settings.states(observed):
+        return None, settings.contradicted_by(source, observed)
     return settings.strategy, "stated by the policy"
 
 

@@ -94,8 +94,8 @@ def _with_strategy(snapshot: GroupSnapshot, settings: SnapshotSettings) -> Group
     is_contradicted = source.startswith(CONTRADICTED) and f" {stated}, but " in source
     if had is None and (GRPC_CLIENTS in source or is_contradicted):
         return snapshot
-    if had is not None and source != STATED:
-        wrong = f"the policy says {stated}, but {source} says {had}"
+    if had is not None and source != STATED and not settings.states(had):
+        wrong = settings.contradicted_by(source, had)
         return replace(snapshot, strategy=None, strategy_options={}, strategy_source=wrong)
     options = with_rooms(settings.strategy_options, snapshot.clients, settings.new_pods.room)
     return replace(snapshot, strategy=stated, strategy_options=options, strategy_source=STATED)

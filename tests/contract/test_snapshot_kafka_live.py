@@ -26,6 +26,7 @@ from tests.unit.cli.test_cli import planner, refused
 
 pytestmark = pytest.mark.cluster
 
+OWN_ASSIGNOR = Path(__file__).parents[2] / "examples" / "custom_assignor.py"
 SECONDS = 30
 """A machine that stands still for some seconds at the first or the last look is to matter little."""
 
@@ -125,6 +126,35 @@ def settled_sample(cluster: KafkaCluster, group: str, members: int) -> GroupSamp
         assert time.monotonic() < deadline, f"group {group} has not settled with {members} members"
         time.sleep(0.5)
     return sample
+
+
+def test_a_group_of_its_own_assignor_owns_what_the_file_says(
+    kafka_cluster: KafkaCluster, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """A Java class of the user's own and the Python file that is its twin: owners now, and with a third member."""
+    monkeypatch.setenv("PLANNER_STRATEGY_FILES", str(OWN_ASSIGNOR))
+    kafka_cluster.create_topic("weighed", partitions=7)
+    process = kafka_cluster.load().start()
+
+    def start(client: str) -> None:
+        settings = {"partition.assignment.strategy": "dev.consumerplanner.load.kafka.ByWeight"}
+        process.start_consumer(client, group="weighed", topics=["weighed"], config=settings)
+        process.await_event(client, "assigned")
+
+    start("weighed-0")
+    start("weighed-1")
+    before = settled_sample(kafka_cluster, "weighed", 2)
+    text = f"{kafka_policy(kafka_cluster.bootstrap, 'weighed')}  membersPerPod: 1\n  strategy: {OWN_ASSIGNOR}\n"
+    policy = parse_policy(text, "policy.yaml")
+    taken = build_snapshot(before, (), before.at, policy.snapshot_settings)
+    assert taken.strategy == str(OWN_ASSIGNOR), taken.strategy_source
+    assert unsettled_queues(taken) == 0, "the real leader assigned as the file does"
+    unstated = build_snapshot(before, (), before.at, replace(policy.snapshot_settings, strategy=None))
+    assert unstated.strategy == "by-weight", "the coordinator reports the class's name"
+    start("weighed-2")
+    after = settled_sample(kafka_cluster, "weighed", 3)
+    process.stop()
+    assert unsettled_queues(build_snapshot(after, (), after.at, policy.snapshot_settings)) == 0
 
 
 def test_an_unknown_group_is_named(kafka_cluster: KafkaCluster, tmp_path: Path) -> None:

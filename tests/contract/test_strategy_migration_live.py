@@ -43,7 +43,6 @@ NEARBY = "MACHINE_ROOM_NEARBY"
 CONSUMERS = 2
 RATE = 10.0
 Message = tuple[str, int, int]
-LONG_S = 3_600.0
 WAIT_S = 600.0
 WATCH_S = 10
 
@@ -52,7 +51,7 @@ WATCH_S = 10
 class Shop:
     """A topic of four queues into which a producer writes, and Deployments of consumers that log what they get.
 
-    Strategy, group and name server are variables of their template.
+    Strategy, topics, group and name server are variables of their template.
     """
 
     cluster: ControlPlane
@@ -71,7 +70,7 @@ class Shop:
         container = rocketmq_consumer(
             "$(NAME_SERVER)",
             group="$(GROUP)",
-            topics=[TOPIC],
+            topics=["$(TOPICS)"],
             client_version=NEW,
             options={
                 "strategy": "$(STRATEGY)",
@@ -84,7 +83,8 @@ class Shop:
                 "flush-each": "true",
             },
         )
-        variables = {"STRATEGY": "AVG", "NODES": "10", "GROUP": group, "NAME_SERVER": self.brokers.name_server}
+        variables = {"STRATEGY": "AVG", "NODES": "10", "TOPICS": TOPIC, "GROUP": group}
+        variables["NAME_SERVER"] = self.brokers.name_server
         container["env"] += [{"name": variable, "value": value} for variable, value in variables.items()]
         document = deployment(name, CONSUMERS, container, terminationGracePeriodSeconds=60)
         self.cluster.apply(document, namespace=self.namespace)
@@ -187,9 +187,9 @@ def read(plan: Path) -> RolloutPlan:
     return PLAN.parse(read_document(plan), str(plan))
 
 
-def produce(brokers: RocketMQCluster) -> ProducerProcess:
-    points = ((0.0, RATE), (LONG_S, RATE))
-    curves = [QueueCurve(TOPIC, broker, queue, points) for broker, queue in brokers.produced(TOPIC)]
+def produce_to(brokers: RocketMQCluster, topic: str = TOPIC) -> ProducerProcess:
+    points = ((0.0, RATE), (3_600.0, RATE))
+    curves = [QueueCurve(topic, broker, queue, points) for broker, queue in brokers.produced(topic)]
     return brokers.load().start_producer(curves)
 
 
@@ -199,7 +199,7 @@ def shop(
 ) -> Iterator[Shop]:
     brokers = rocketmq_cluster(NEW)
     brokers.create_topic(TOPIC, 2)
-    producer = produce(brokers)
+    producer = produce_to(brokers)
     namespace = control_plane_with_plans.namespace("migrate")
     yield Shop(control_plane_with_plans, brokers, producer, namespace, tmp_path)
     producer.stop()
@@ -338,7 +338,7 @@ def test_a_group_moves_to_another_cluster_once_the_old_one_is_drained(
     try:
         shop.await_step(plan, "pauseForPerson", applying)
         shop.stop_producing()
-        producer = produce(other)
+        producer = produce_to(other)
         shop.answer(plan)
         _, said = applying.communicate(timeout=WAIT_S)
     finally:
@@ -360,7 +360,7 @@ def test_a_group_moves_to_another_cluster_once_the_old_one_is_drained(
 def test_a_topic_gets_fewer_queues_once_what_lies_in_the_others_is_consumed(shop: Shop) -> None:
     shop.stop_producing()
     shop.brokers.create_topic(TOPIC, 4)
-    producer = produce(shop.brokers)
+    producer = produce_to(shop.brokers)
     shop.start("shrinking", SHRUNK_GROUP)
     policy = shop.policy(SHRUNK_GROUP, "shrinking", "duplicateSeconds: 1")
     plan = shop.approved(policy, "shrink", "fewer", "--topic", TOPIC, "--queues", "2")
@@ -371,7 +371,7 @@ def test_a_topic_gets_fewer_queues_once_what_lies_in_the_others_is_consumed(shop
         sent = shop.brokers.produced(TOPIC)
         assert len(sent) == 8
         shop.brokers.create_topic(TOPIC, per_broker=dict.fromkeys(BROKER_ROOMS, QueueCounts(read=4, write=2)))
-        producer = produce(shop.brokers)
+        producer = produce_to(shop.brokers)
         shop.answer(plan)
         shop.await_step(plan, "pauseForPerson", applying, times=2)
         left_over = {queue for queue in sent if queue[1] >= 2}

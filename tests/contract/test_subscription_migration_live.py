@@ -10,10 +10,14 @@ from tests.clusters.kafka import KafkaCluster
 from tests.clusters.kubernetes import ControlPlane
 from tests.clusters.kubernetes.consumers import kafka_consumer
 from tests.clusters.kubernetes.rest import Json
+from tests.contract.test_strategy_migration_live import TOPIC, Shop, counted, produce_to, shop, since
 from tests.loops import WAIT_S, Loop, exactly, kafka_loop
+from tests.unit.cli.test_cli import planner
 
 pytestmark = [pytest.mark.cluster, pytest.mark.timeout(2_700)]
 
+__all__ = ["shop"]
+SHOP_GROUP, SHOP_MORE = "subscribing-rocketmq", "subscribing-rocketmq-more"
 GROUP, MORE, PARTITIONS, RATE, PODS = "subscribing", "subscribing-more", 6, 4.0, 3
 
 
@@ -55,3 +59,31 @@ def test_a_kafka_group_reads_a_second_topic_after_a_roll(loop: Loop) -> None:
         return {(topic, str(number)) for topic in (GROUP, MORE) for number in range(PARTITIONS)} <= loop.owners().keys()
 
     loop.cluster.wait_until("every partition of both topics to be read", both_are_read, WAIT_S)
+
+
+def test_a_rocketmq_group_reads_a_second_topic_once_all_have_stopped(shop: Shop) -> None:
+    """Red where old and new clients mix, where the new topic makes the executor stop, or a message is lost."""
+    shop.brokers.create_topic(SHOP_MORE, 2)
+    producer = produce_to(shop.brokers, SHOP_MORE)
+    try:
+        shop.start("one-topic", SHOP_GROUP)
+        policy = shop.policy(SHOP_GROUP, "one-topic", "duplicateSeconds: 1")
+        topics = ("--to", TOPIC, "--to", SHOP_MORE, "--env", f"TOPICS={TOPIC},{SHOP_MORE}")
+        plan = shop.planned(policy, "subscription", "two-topics", *topics)
+        mixed = planner("migrate", "subscription", shop.folder / "two-topics.json", "-p", policy, *topics)
+        assert mixed.returncode == 1, mixed.stdout
+        assert f"{SHOP_MORE} would have owners that do not subscribe to it" in " ".join(mixed.stderr.split())
+        shop.run("apply", plan, "-p", policy, "--kubeconfig", shop.cluster.kubeconfig)
+    finally:
+        producer.stop()
+    old, new = (shop.deliveries(SHOP_GROUP, name) for name in ("one-topic", "two-topics"))
+    assert {delivery.topic for delivery in old} == {TOPIC}
+    assert old[-1].epoch_ms < new[0].epoch_ms, "two subscriptions never share one group"
+    ends = {TOPIC: shop.stop_producing(), SHOP_MORE: shop.brokers.produced(SHOP_MORE)}
+    for topic, of_topic in ends.items():
+
+        def all_are_read(topic: str = topic, of_topic: dict[tuple[str, int], int] = of_topic) -> bool:
+            read = [delivery for delivery in shop.deliveries(SHOP_GROUP) if delivery.topic == topic]
+            return set(counted(read)) == since(dict.fromkeys(of_topic, 0), of_topic)
+
+        shop.cluster.wait_until(f"every message of {topic}", all_are_read, WAIT_S)

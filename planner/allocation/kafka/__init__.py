@@ -4,9 +4,11 @@
 ``mixed_group`` in, ``Outcome.owners`` out, one member number a partition.
 """
 
-from planner.allocation.kafka.assignment import ASSIGNORS, Answer, Assignor, assign, find_assignor
+from planner.allocation.kafka.assignment import ASSIGNORS, Answer, Assignor, assign, find_assignor, own_assignor
 from planner.allocation.kafka.group import Claims, Group, Outcome, Racks, Topics, equal_group, mixed_group
-from planner.allocation.kafka.request import Member, Request
+from planner.allocation.kafka.names import Member
+from planner.allocation.kafka.own import OwnAssignor
+from planner.allocation.kafka.request import Request
 
 __all__ = [
     "ASSIGNORS",
@@ -16,6 +18,7 @@ __all__ = [
     "Group",
     "Member",
     "Outcome",
+    "OwnAssignor",
     "Racks",
     "Request",
     "Topics",
@@ -23,4 +26,5 @@ __all__ = [
     "equal_group",
     "find_assignor",
     "mixed_group",
+    "own_assignor",
 ]

@@ -5,15 +5,16 @@ from typing import Any, TypedDict
 
 import numpy as np
 
-from planner.allocation import fields
+from planner.allocation import fields, plugins
 from planner.allocation.kafka.group import NOBODY, Group, Outcome
+from planner.allocation.kafka.own import OwnAssignor, find_own
 from planner.allocation.kafka.random_assignor import random_owners
 from planner.allocation.kafka.ranges import range_owners, range_server
 from planner.allocation.kafka.request import NamedGroup, Request, missing_claims, named_group
 from planner.allocation.kafka.roundrobin import roundrobin
 from planner.allocation.kafka.sticky import cooperative_final, cooperative_first, sticky
 from planner.allocation.kafka.uniform import uniform
-from planner.errors import UnknownNameError
+from planner.errors import BadInputError, UnknownNameError
 
 Assignor = Callable[[Group], Outcome]
 
@@ -68,9 +69,16 @@ def assign(request: Request) -> Answer:
 
 
 def find_assignor(name: str, options: Mapping[str, Any]) -> Assignor:
-    """Return the assignor of that name with its options; racks are facts of the group and allowed with any."""
+    """Return the assignor of that name with its options; racks are facts of the group and allowed with any.
+
+    A name may also be a user's own: a path, ``assignor.py`` or ``assignor.py:ClassName``, where that was allowed
+    (``plugins.check_allowed``), or an installed entry point.
+    """
     if name not in ASSIGNORS:
-        raise UnknownNameError(f"strategy: found {fields.shown(name)}, expected one of {', '.join(ASSIGNORS)}")
+        own = find_own(name, {key: value for key, value in options.items() if key != "partition_racks"})
+        if own is not None:
+            return own
+        raise UnknownNameError(f"strategy: found {fields.shown(name)}, expected one of {', '.join(known_names())}")
     fields.only_known(options, ("partition_racks", *_OPTIONS.get(name, ())), "options")
     if name == COOPERATIVE:
         chosen = options.get("cooperative_round", "final")
@@ -81,6 +89,21 @@ def find_assignor(name: str, options: Mapping[str, Any]) -> Assignor:
         seed = fields.whole_number(options.get("seed", 0), "options.seed", 0, _LARGEST_SEED)
         return lambda group: random_owners(group, seed)
     return ASSIGNORS[name]
+
+
+def own_assignor(name: str | None, options: Mapping[str, Any] | None = None) -> OwnAssignor | None:
+    """Return the user's assignor of that name, ``None`` where there is none, or where it cannot be run here."""
+    if name is None or name in ASSIGNORS:
+        return None
+    try:
+        return find_own(name, options or {})
+    except (BadInputError, UnknownNameError):
+        return None
+
+
+def known_names() -> list[str]:
+    """Return the names that ``find_assignor`` knows, paths aside."""
+    return [*ASSIGNORS, *plugins.installed_names(plugins.ASSIGNOR)]
 
 
 def assignments_of(named: NamedGroup, outcome: Outcome) -> dict[str, list[tuple[str, int]]]:

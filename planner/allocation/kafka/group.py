@@ -1,7 +1,7 @@
 """A Kafka consumer group as integer arrays: what every assignor reads.
 
 Partitions of all subscribed topics are numbered through, topics in name order, partitions ascending; members are
-numbered in the order of their ids. Names come back only in the answer.
+numbered in the order of their ids. Names come back only in the answer; a user's own assignor sees them, too.
 """
 
 from collections.abc import Sequence
@@ -11,11 +11,12 @@ from functools import cached_property
 import numpy as np
 from numpy.typing import NDArray
 
+from planner.allocation.kafka.names import NO_GENERATION, GroupNames
+
 IntArray = NDArray[np.intp]
 BoolArray = NDArray[np.bool_]
 
 NOBODY = -1
-NO_GENERATION = -1
 NO_RACK = -1
 
 _LARGEST_RADIX = np.iinfo(np.uint16).max
@@ -103,7 +104,8 @@ class Group:
     ``subscribers`` lists for each topic its members, ascending. ``is_uniform`` says that all members subscribe to the
     same names, topics without partitions included. ``ring`` has the members in the order of ``range`` and
     ``roundrobin`` (static ones first), ``walk`` in the order in which Java's hash map holds them. ``topicless`` are the
-    members that subscribe to nothing, where all the others subscribe to the same names.
+    members that subscribe to nothing, where all the others subscribe to the same names. ``names`` are those behind the
+    numbers, where the group is more than numbers.
     """
 
     topics: Topics
@@ -115,6 +117,7 @@ class Group:
     claims: Claims
     racks: Racks | None = None
     topicless: frozenset[int] = frozenset()
+    names: GroupNames | None = None
 
     @property
     def passes_for_uniform(self) -> bool:

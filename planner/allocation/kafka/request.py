@@ -8,8 +8,9 @@ from typing import Any
 import numpy as np
 
 from planner.allocation import fields
-from planner.allocation.kafka.group import NO_GENERATION, NO_RACK, Claims, Group, IntArray, Racks, Topics
+from planner.allocation.kafka.group import NO_RACK, Claims, Group, IntArray, Racks, Topics
 from planner.allocation.kafka.java_hash import string_hashes, walk_order
+from planner.allocation.kafka.names import Claim, GroupNames, Member
 from planner.allocation.ordering import java_key, java_sorted
 from planner.errors import BadInputError
 from planner.text.words import some
@@ -28,20 +29,6 @@ _BEYOND_TOPIC = {
     "uniform": "the real assignor fails on it, and the group gets no new target until the claim is gone",
 }
 """What assignors that go by claims do with a number that an existing topic does not have (clients and server 4.4.0)."""
-
-Claim = tuple[str, int]
-
-
-@dataclass(frozen=True, slots=True)
-class Member:
-    """One member; ``generation`` is ``NO_GENERATION`` and ``rack`` empty where it has none."""
-
-    member_id: str
-    topics: frozenset[str]
-    instance_id: str | None = None
-    rack: str = ""
-    owned: tuple[Claim, ...] = ()
-    generation: int = NO_GENERATION
 
 
 @dataclass(frozen=True, slots=True)
@@ -172,6 +159,7 @@ def named_group(request: Request) -> NamedGroup:
         _numbered_claims(members, names, topics),
         _numbered_racks(request, members, names),
         _topicless(members),
+        GroupNames(names, tuple(members), request.racks),
     )
     return NamedGroup(group, names, member_ids)
 

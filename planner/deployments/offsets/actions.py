@@ -117,14 +117,14 @@ class OffsetActions:
         elif (effect.plan, step) in self._skipped:
             return self._skipped[effect.plan, step]
         else:
-            expected = _point(offsets, step)
+            expected = point_of(offsets, step)
             what = f"group {step.group} has committed on no topic{step.where}, and its policy names none"
         if not expected:
             raise BadInputError(f"{what}: name the topics in spec.source.topics, or leave the step out")
         return expected
 
 
-def _point(offsets: GroupOffsets, step: ResetOffsets) -> Offsets:
+def point_of(offsets: GroupOffsets, step: ResetOffsets) -> Offsets:
     """Return the offsets that the step asks for. Raises ``BadInputError`` for one of which no message is kept."""
     if step.to_time is not None:
         at_time = offsets.since(step.group, step.to_time)

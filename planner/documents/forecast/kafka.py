@@ -4,7 +4,8 @@ from collections.abc import Mapping, Sequence
 from typing import Any
 
 from planner.allocation import fields
-from planner.allocation.kafka.group import NO_GENERATION
+from planner.allocation.kafka.assignment import ASSIGNORS
+from planner.allocation.kafka.names import NO_GENERATION
 from planner.allocation.ordering import java_sorted
 from planner.documents.allocation import AssignorOptions
 from planner.documents.forecast.common import require_fields, trials_and_seed
@@ -47,9 +48,7 @@ def read_request(document: Mapping[str, Any]) -> ForecastRequest:
     partitions, unknown_lags = _partitions(document["partitions"])
     members = _members(document["members"], "members", partitions, ())
     options = fields.mapping(document.get("options") or {}, "options")
-    strategy = assignor_of(
-        fields.text(document["strategy"], "strategy", "an assignor's name"), protocol, is_java=is_java
-    )
+    strategy, own_options = _assignor(document["strategy"], options, protocol, is_java=is_java)
     change = _change(document, members, partitions)
     given = fields.mapping(document.get("settings") or {}, "settings")
     settings = settings_for(change, given, protocol, client, broker, is_java=is_java)
@@ -57,7 +56,8 @@ def read_request(document: Mapping[str, Any]) -> ForecastRequest:
     _check_target_group(change, document.get("group"))
     trials, seed = trials_and_seed(document)
     since = document.get("since_rebalance_s")
-    fields.only_known(options, _OPTIONS, "options")
+    if not own_options:
+        fields.only_known(options, _OPTIONS, "options")
     if not isinstance(document.get("group", ""), str):
         raise fields.refusal("group", document["group"], "a text")
     request = ForecastRequest(
@@ -76,6 +76,7 @@ def read_request(document: Mapping[str, Any]) -> ForecastRequest:
         change,
         trials,
         seed,
+        assignor_options=own_options,
     )
     complete = completed(request, unknown_lags)
     check_size(complete)
@@ -94,6 +95,16 @@ def _check_upgrade(change: Change, given: Mapping[str, Any], protocol: str, brok
 def _check_target_group(change: Change, group: object) -> None:
     if isinstance(change, BlueGreen) and change.to_group == group:
         raise BadInputError(f"change.to_group: found {change.to_group}, the group itself, expected another group")
+
+
+def _assignor(
+    value: object, options: Mapping[str, Any], protocol: str, *, is_java: bool
+) -> tuple[str, Mapping[str, Any]]:
+    """Return the assignor's name, and the options that are its own where it is a user's."""
+    name = fields.text(value, "strategy", "an assignor's name")
+    own_options = {key: given for key, given in options.items() if key not in _OPTIONS}
+    strategy = assignor_of(name, protocol, is_java=is_java, options=own_options)
+    return strategy, own_options if name not in ASSIGNORS else {}
 
 
 def check_clients(versions: object, settings: Mapping[str, Any]) -> None:

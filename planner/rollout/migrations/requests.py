@@ -6,6 +6,8 @@ from typing import Any, Literal
 
 from planner.rollout.template import TemplateChange
 
+LARGEST_FIGURE = 1e15
+
 
 @dataclass(frozen=True, slots=True)
 class Variable:
@@ -101,16 +103,36 @@ class ClusterRequest:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
+class ResetMessages:
+    """What brokers say, at ``at``, that a reset means: how many of the messages that they keep come again and are left
+    out, and the age of the oldest of each in seconds; ``unknowns`` name in half sentences what they do not say."""
+
+    at: datetime
+    repeated: int
+    skipped: int
+    oldest_repeated_s: float | None = None
+    oldest_skipped_s: float | None = None
+    unknowns: tuple[str, ...] = ()
+
+    def __post_init__(self) -> None:
+        figures = (self.repeated, self.skipped, self.oldest_repeated_s or 0.0, self.oldest_skipped_s or 0.0)
+        if self.at.tzinfo is None or not all(0 <= figure < LARGEST_FIGURE for figure in figures):
+            raise ValueError(f"a time with its zone, and counts and ages from 0 to below {LARGEST_FIGURE:g}")
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
 class ResetRequest:
     """The group back, or ahead: to the first messages since a time, the earliest, the latest, or one queue's offset.
 
     With ``topic`` or ``queue`` (``orders/broker-a/3``, Kafka ``orders/3``) all other queues keep their offsets.
+    ``brokers`` is what the brokers said of it, where somebody asked them.
     """
 
     kind: Literal["reset"] = "reset"
     to: datetime | Literal["earliest", "latest"] | int
     topic: str | None = None
     queue: str | None = None
+    brokers: ResetMessages | None = None
 
     def __post_init__(self) -> None:
         if isinstance(self.to, datetime) and self.to.tzinfo is None:

@@ -8,10 +8,10 @@ from planner.model.snapshot import QueueState
 from planner.rollout.migrations.green import CLONE_LIMIT_S, stop_steps
 from planner.rollout.migrations.machine_rooms import await_settled
 from planner.rollout.migrations.migration import Migration, MigrationContext, all_owned, check_orderly
-from planner.rollout.migrations.requests import ResetRequest
+from planner.rollout.migrations.requests import ResetMessages, ResetRequest
 from planner.rollout.migrations.reset_figures import ResetFigures, reset_figures
 from planner.rollout.steps import AwaitReady, CheckForecast, ResetOffsets, StartConsumers
-from planner.text.words import some
+from planner.text.words import duration, number, some
 
 KIND = "reset"
 
@@ -30,6 +30,7 @@ def reset(context: MigrationContext, request: ResetRequest) -> Migration:
     step = reset_step(context.snapshot.group, request)
     undo = f"set the replicas of {settings.deployment} back to 0"
     figures = reset_figures(context.snapshot, request, states)
+    unknowns = figures.unknowns if request.brokers is None else request.brokers.unknowns
     return Migration(
         kind=KIND,
         steps=(
@@ -43,10 +44,10 @@ def reset(context: MigrationContext, request: ResetRequest) -> Migration:
         must_be_true=tuple(_must_be_true(request, step)),
         why=(
             "All stop first: members of a running group would write their own offsets over those that are set.",
-            _describe(figures, context.snapshot.at),
+            _describe(figures, context.snapshot.at) if request.brokers is None else _describe_asked(request.brokers),
         ),
         moved=all_owned(context),
-        unknowns=figures.unknowns,
+        unknowns=unknowns,
     )
 
 
@@ -116,3 +117,19 @@ def _describe(figures: ResetFigures, at: datetime) -> str:
         f"By the snapshot of {at:%Y-%m-%d %H:%M:%S %Z}, messages that come again: {figures.repeated}; messages that "
         f"are left out: {figures.skipped}.{ages} What arrives or is consumed until the group has stopped changes that."
     )
+
+
+def _describe_asked(asked: ResetMessages) -> str:
+    """Return how many messages come again or are left out, and how old the oldest are, by the brokers' own word."""
+    return (
+        f"By the brokers at {asked.at:%Y-%m-%d %H:%M:%S %Z}, messages that come again: "
+        f"{_aged(asked.repeated, asked.oldest_repeated_s)}; messages that are left out: "
+        f"{_aged(asked.skipped, asked.oldest_skipped_s)}. What arrives or is consumed until the group has stopped "
+        "changes that."
+    )
+
+
+def _aged(count: int, oldest_s: float | None) -> str:
+    if not count:
+        return "none"
+    return number(count) if oldest_s is None else f"{number(count)}, the oldest about {duration(oldest_s)} old"

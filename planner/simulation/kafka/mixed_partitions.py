@@ -9,13 +9,13 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from itertools import combinations
 from math import comb
-from typing import ClassVar
+from typing import Any, ClassVar
 from uuid import UUID
 
 import numpy as np
 
-from planner.allocation.kafka import Member, Request, assign
-from planner.allocation.kafka.group import NO_GENERATION
+from planner.allocation.kafka import Member, OwnAssignor, Request, assign, own_assignor
+from planner.allocation.kafka.names import NO_GENERATION
 from planner.allocation.kafka.racks import racks_matter
 from planner.model.membership import KafkaMember
 from planner.model.queues import Queue, TopicPartition
@@ -38,17 +38,30 @@ RACK_AWARE = frozenset({"range", "sticky", "cooperative-sticky"})
 
 
 def do_members_differ(snapshot: GroupSnapshot, assignor: str) -> bool:
-    """Return whether it counts whom a newcomer is like: by its topics, or by its rack where the assignor goes by them.
+    """Return whether it counts whom a newcomer is like: by its topics, or by its rack where the assignor goes by them;
+    under a user's own assignor always.
 
     Racks that are nowhere a replica's, and replicas in every rack, change nothing
     (``AbstractPartitionAssignor#useRackAwareAssignment``: per topic for ``range``, over all for the sticky ones).
     """
+    if own_of(snapshot, assignor) is not None:
+        return True
     return has_mixed_topics(snapshot) or (asks_for_racks(snapshot, assignor) and _do_racks_matter(snapshot))
+
+
+def own_of(snapshot: GroupSnapshot, assignor: str) -> OwnAssignor | None:
+    """Return the user's own assignor of that name, ``None`` for Kafka's; what it goes by nobody knows beforehand."""
+    return own_assignor(assignor, own_options(snapshot, assignor))
+
+
+def own_options(snapshot: GroupSnapshot, assignor: str) -> Mapping[str, Any]:
+    """Return the parameters: those that the snapshot states belong to the group's own assignor."""
+    return snapshot.strategy_options if assignor == snapshot.strategy else {}
 
 
 def asks_for_racks(snapshot: GroupSnapshot, assignor: str) -> bool:
     """Return whether the assignor weighs members' racks, and some member has one."""
-    return assignor in RACK_AWARE and bool(_homes(snapshot))
+    return bool(_homes(snapshot)) and (assignor in RACK_AWARE or own_of(snapshot, assignor) is not None)
 
 
 def _homes(snapshot: GroupSnapshot) -> set[str]:
@@ -85,7 +98,8 @@ def assigned(snapshot: GroupSnapshot, assignor: str, members: Sequence[KafkaMemb
     asked = tuple(_asking(member, owned.get(member.member_id, [])) for member in members)
     racks = partition_racks(snapshot, assignor)
     owners: dict[Queue, str | None] = dict.fromkeys(state.queue for state in snapshot.data_queues)
-    for name, partitions in assign(Request(assignor, sizes, asked, racks))["assignments"].items():
+    asking = Request(assignor, sizes, asked, racks, own_options(snapshot, assignor))
+    for name, partitions in assign(asking)["assignments"].items():
         owners |= {TopicPartition(topic, number): name for topic, number in partitions}
     return owners
 

@@ -12,9 +12,11 @@ from functools import cache
 
 import numpy as np
 
-from planner.allocation.kafka import ASSIGNORS, Member, Request, Topics, assign, equal_group
+from planner.allocation.kafka import ASSIGNORS, Member, Request, Topics, assign, equal_group, find_assignor
+from planner.allocation.kafka.assignment import known_names
 from planner.allocation.kafka.group import NOBODY, IntArray
 from planner.allocation.ordering import java_key
+from planner.allocation.plugins import is_path
 from planner.errors import BadInputError, UnknownNameError
 from planner.model.membership import KafkaMember
 from planner.model.queues import Queue, TopicPartition
@@ -26,6 +28,8 @@ from planner.simulation.kafka.mixed_partitions import (
     asks_for_racks,
     assigned,
     do_members_differ,
+    own_of,
+    own_options,
     simulate_mixed,
 )
 from planner.simulation.leaving import ByPosition, ByShare, Leaving, count_owned
@@ -51,8 +55,11 @@ def in_ring_order(members: Sequence[KafkaMember]) -> tuple[KafkaMember, ...]:
 
 def why_not_simulated(snapshot: GroupSnapshot, assignor: str) -> str | None:
     """Return why no other count of the group can be simulated under ``assignor``, ``None`` when it can."""
-    if assignor not in POSITIONAL | STICKY:
+    own = own_of(snapshot, assignor)
+    if own is None and assignor not in POSITIONAL | STICKY:
         return f"assignor {assignor} is not one that can be foreseen"
+    if own is not None and own.is_cooperative:
+        return f"assignor {assignor} is your own and cooperative: in how many rounds it settles is not known"
     subscriptions = {member.topics and tuple(sorted(member.topics)) for member in snapshot.members}
     if None in subscriptions:
         return "not every member shows what it subscribes to"
@@ -78,7 +85,8 @@ def topic_sizes(snapshot: GroupSnapshot) -> tuple[int, ...]:
 def unsettled_partitions(snapshot: GroupSnapshot, assignor: str) -> int:
     """Return how many partitions are not owned as a settled group's are.
 
-    Under ``range`` and ``roundrobin`` that is known for each; elsewhere only that each has an owner.
+    Under ``range``, ``roundrobin`` and a user's own that is not sticky that is known for each; elsewhere only that each
+    has an owner.
     """
     if do_members_differ(snapshot, assignor):
         return _unsettled_mixed(snapshot, assignor)
@@ -90,7 +98,9 @@ def unsettled_partitions(snapshot: GroupSnapshot, assignor: str) -> int:
 
 def _unsettled_mixed(snapshot: GroupSnapshot, assignor: str) -> int:
     present = {state.queue: state.owner for state in snapshot.data_queues}
-    if assignor in POSITIONAL and why_not_simulated(snapshot, assignor) is None:
+    own = own_of(snapshot, assignor)
+    follows = assignor in POSITIONAL if own is None else not own.is_sticky
+    if follows and why_not_simulated(snapshot, assignor) is None:
         return sum(owner != present[queue] for queue, owner in assigned(snapshot, assignor, snapshot.members).items())
     subscribed = {topic for member in snapshot.members for topic in member.topics or ()}
     return sum(owner is None and queue.topic in subscribed for queue, owner in present.items())
@@ -104,8 +114,10 @@ def simulate_partitions(
     Raises ``UnknownNameError`` for an assignor not known here, ``BadInputError`` where a newcomer's part is unknown
     (``why_not_simulated``).
     """
+    if assignor not in known_names() and not is_path(assignor):
+        raise UnknownNameError(f"assignor {assignor!r} is not known here: choose one of {', '.join(known_names())}")
     if assignor not in ASSIGNORS:
-        raise UnknownNameError(f"assignor {assignor!r} is not known here: choose one of {', '.join(ASSIGNORS)}")
+        find_assignor(assignor, own_options(snapshot, assignor))
     why = why_not_simulated(snapshot, assignor)
     if why is not None:
         raise BadInputError(f"group {snapshot.group} cannot be simulated with {count} members: {why}")
@@ -251,7 +263,8 @@ def fresh_partition_owners(snapshot: GroupSnapshot, clients: Sequence[str]) -> d
     """Return one answer of the assignor for members that subscribe to every topic."""
     numbers = _sizes(snapshot)
     members = tuple(Member(client, frozenset(numbers)) for client in clients)
-    answer = assign(Request(snapshot.strategy or "", numbers, members))["assignments"]
+    name = snapshot.strategy or ""
+    answer = assign(Request(name, numbers, members, options=own_options(snapshot, name)))["assignments"]
     owner_of = {(topic, number): client for client, owned in answer.items() for topic, number in owned}
     queues = sorted(state.queue for state in snapshot.data_queues)
     return {queue: owner_of.get((queue.topic, queue.number)) for queue in queues}

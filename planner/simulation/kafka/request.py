@@ -16,7 +16,7 @@ from planner.model.membership import KafkaMember
 from planner.model.queues import TopicPartition
 from planner.model.snapshot import GroupSnapshot, KafkaTiming
 from planner.simulation.bounds import at, fastest_and_slowest, leaving, rate_and_lag, refuse_two_changes
-from planner.simulation.kafka.mixed_partitions import partition_racks
+from planner.simulation.kafka.mixed_partitions import own_options, partition_racks
 from planner.simulation.newcomers import known_newcomers
 from planner.simulation.outcome import CandidateOutcome
 
@@ -51,7 +51,10 @@ def request(
     (client, is_java), broker = release_of(timing.client), version(timing.broker, "versions.broker")
     if protocol == CONSUMER:
         check_knows_consumer("protocol", protocol, client, broker, is_java=is_java)
-    strategy = assignor_of(fields.text(snapshot.strategy, "strategy", "an assignor's name"), protocol, is_java=is_java)
+    name = fields.text(snapshot.strategy, "strategy", "an assignor's name")
+    strategy = assignor_of(name, protocol, is_java=is_java, options=snapshot.strategy_options)
+    if isinstance(asked, StrategyChange):
+        assignor_of(asked.to, CONSUMER if asked.to in OF_PROTOCOL[CONSUMER] else CLASSIC, is_java=is_java)
     settings = settings_for(asked, dict(timing.settings), protocol, client, broker, is_java=is_java)
     racks = partition_racks(snapshot, snapshot.strategy or "")
     return checked(
@@ -69,6 +72,7 @@ def request(
             timing.commits_on_revoke,
             None,
             asked,
+            assignor_options=own_options(snapshot, strategy),
         )
     )
 

@@ -24,7 +24,7 @@ from planner.rollout.migrations.kafka import assignor, assignor_in_a_window, con
 from planner.rollout.migrations.migration import Migration, MigrationContext, plan_of, read_context
 from planner.rollout.migrations.relocate import relocate
 from planner.rollout.migrations.rename import rename
-from planner.rollout.migrations.requests import ResetRequest, Variable
+from planner.rollout.migrations.requests import ResetMessages, ResetRequest, Variable
 from planner.rollout.migrations.reset import reset
 from planner.rollout.migrations.shrink import shrink
 from planner.rollout.migrations.strategy import strategy
@@ -562,6 +562,17 @@ def test_a_reset_says_beforehand_how_many_messages_come_again_and_how_many_are_l
         reset(context, ResetRequest(to=consumed[second] + 11, queue=str(second)))
     with pytest.raises(UnknownNameError, match="does not consume topic 'order': it has orders"):
         reset(context, ResetRequest(to="latest", topic="order"))
+
+
+def test_a_reset_says_what_the_brokers_said_where_somebody_asked_them() -> None:
+    said = ResetMessages(at=AT, repeated=1_200, skipped=0, oldest_repeated_s=7_300.0, unknowns=("what of t/1",))
+    made = reset(found(), ResetRequest(to="earliest", brokers=said))
+    assert (
+        "messages that come again: 1,200, the oldest about 2 h 2 min old; messages that are left out: none."
+        in (made.why[1])
+    )
+    assert made.why[1].startswith("By the brokers at ")
+    assert made.unknowns == ("what of t/1",)
 
 
 def test_a_reset_to_a_time_goes_by_the_recent_past_and_says_unknown_before_it() -> None:

@@ -10,7 +10,8 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from planner.allocation.kafka.assignment import ASSIGNORS
+from planner.allocation.kafka.assignment import ASSIGNORS, Assignor, find_assignor
+from planner.allocation.kafka.own import OwnAssignor
 from planner.allocation.kafka.sticky import cooperative_first, librdkafka_first
 from planner.forecast.kafka.handover.member_sets import MemberSets
 from planner.forecast.kafka.membership.scenario import AFTER, BEFORE, NOBODY, Booleans, Indexes, Scenario
@@ -48,6 +49,7 @@ class Assignments:
         self._assignors: list[str] = []
         self._numbers: dict[tuple[bytes, str], int] = {}
         self._rounds: dict[tuple[int, bytes, int, int], Round] = {}
+        self._own: dict[str, Assignor] = {}
         self._votes: dict[tuple[int, ...], str] = {}
         self._is_cooperative = np.array(
             [*(process.is_cooperative for process in scenario.processes), False], dtype=bool
@@ -157,7 +159,7 @@ class Assignments:
         if not processes:
             return Round(self._number(np.full_like(owners, NOBODY), last), frozenset())
         strategy = self._voted(processes)
-        claimed = np.full_like(owners, NOBODY) if strategy == "sticky" and last not in _REMEMBERED else owners
+        claimed = owners if self._remembers(strategy, last) else np.full_like(owners, NOBODY)
         after = self._assign(claimed, processes, strategy, placement, side)
         # Only who keeps its partitions in a round has something to revoke at its end (``onJoinComplete``).
         losers = set(owners[(owners != after) & self._is_cooperative[owners]].tolist())
@@ -190,15 +192,30 @@ class Assignments:
         if not any(self._scenario.counts[side].values()):
             return assigned
         member_set = self._member_sets.find(processes, placement, side)
-        run = ASSIGNORS[strategy]
-        if strategy == COOPERATIVE:
-            run = cooperative_first if self._scenario.request.is_java else librdkafka_first
-        outcome = run(
-            member_set.claiming(self._claimed(owners, strategy)) if strategy in _CLAIM_SENDERS else member_set.group
-        )
+        run = self._runs(strategy)
+        sends_claims = run.is_sticky if isinstance(run, OwnAssignor) else strategy in _CLAIM_SENDERS
+        outcome = run(member_set.claiming(self._claimed(owners, strategy)) if sends_claims else member_set.group)
         self.is_determined = self.is_determined and outcome.is_determined
         assigned[member_set.indexes] = member_set.processes[outcome.owners]
         return assigned
+
+    def _runs(self, strategy: str) -> Assignor:
+        """Return the assignor of that name; a user's own is looked up once."""
+        if strategy == COOPERATIVE:
+            return cooperative_first if self._scenario.request.is_java else librdkafka_first
+        if strategy in ASSIGNORS:
+            return ASSIGNORS[strategy]
+        if strategy not in self._own:
+            request = self._scenario.request
+            options = request.assignor_options if strategy == request.strategy else {}
+            self._own[strategy] = find_assignor(strategy, options)
+        return self._own[strategy]
+
+    def _remembers(self, strategy: str, last: str) -> bool:
+        """Return whether members claim what the last assignor gave them: user data holds what its own assignor gave."""
+        if strategy == "sticky":
+            return last in _REMEMBERED
+        return strategy in ASSIGNORS or last == strategy
 
     def _claimed(self, owners: Indexes, strategy: str) -> Indexes:
         """Return the process that says it owns each partition: an eager one has none left when it joins."""

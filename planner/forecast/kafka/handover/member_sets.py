@@ -6,9 +6,10 @@ from dataclasses import dataclass, replace
 import numpy as np
 from numpy.typing import NDArray
 
-from planner.allocation.kafka.group import NO_GENERATION, Claims, Group, no_claims
+from planner.allocation.kafka.group import Claims, Group, no_claims
 from planner.allocation.kafka.java_hash import hashed_order, string_hashes
-from planner.allocation.kafka.request import Member, NamedGroup, Request, named_group
+from planner.allocation.kafka.names import NO_GENERATION, GroupNames, Member
+from planner.allocation.kafka.request import NamedGroup, Request, named_group
 from planner.forecast.kafka.membership.scenario import NOBODY, Booleans, Indexes, Scenario
 from planner.forecast.kafka.membership.unknown_ids import Names
 
@@ -69,8 +70,15 @@ class _Cast:
             ring=np.argsort(self.indexes_in_ring[self.numbers[in_order]]),
             walk=numbers[hashed_order(self.hashes[processes])],
             claims=no_claims(len(processes)),
+            names=self._names_of(in_order),
         )
         return group, in_order
+
+    def _names_of(self, processes: Indexes) -> GroupNames | None:
+        names = self.group.names
+        if names is None:
+            return None
+        return replace(names, members=tuple(names.members[number] for number in self.numbers[processes].tolist()))
 
 
 class MemberSets:

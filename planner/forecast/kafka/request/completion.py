@@ -6,14 +6,16 @@ from dataclasses import replace
 from typing import Any
 
 from planner.allocation import fields
-from planner.allocation.kafka.request import Member as AllocationMember
+from planner.allocation.kafka.assignment import ASSIGNORS
+from planner.allocation.kafka.names import Member as AllocationMember
+from planner.allocation.kafka.own import OwnAssignor, find_own
 from planner.allocation.kafka.request import Request as AllocationRequest
 from planner.allocation.kafka.request import missing_claims
 from planner.errors import BadInputError
 from planner.forecast.common.request_fields import Version, version
 from planner.forecast.kafka.request.changes import Change, Member, RollingUpdate, StrategyChange, Upgrade
 from planner.forecast.kafka.request.refusals import check_change, check_figures, refuse_what_has_no_model
-from planner.forecast.kafka.request.request import OF_PROTOCOL, ForecastRequest
+from planner.forecast.kafka.request.request import OF_PROTOCOL, ForecastRequest, is_of_clients
 from planner.forecast.kafka.request.settings import CLASSIC, CONSUMER, WITHOUT_INFLUENCE, Settings, read_settings
 
 OLDEST_MODELLED, NEWEST_MODELLED = Version(2, 4), Version(4, 4)
@@ -53,9 +55,11 @@ def release_of(client: object) -> tuple[Version, bool]:
     return (version(match[1], "versions.client") if match[1] else _NEWEST_LIBRDKAFKA), False
 
 
-def assignor_of(name: str, protocol: str, *, is_java: bool) -> str:
-    """Return the assignor's own name: the server's ``range`` is ``range-server``."""
+def assignor_of(name: str, protocol: str, *, is_java: bool, options: Mapping[str, Any] | None = None) -> str:
+    """Return the assignor's own name: the server's ``range`` is ``range-server``; a user's own stays as it is."""
     known = OF_PROTOCOL[protocol]
+    if name not in ASSIGNORS and (own := find_own(name, options or {})) is not None:
+        return _own_of_eager_clients(own, name, protocol, is_java=is_java)
     if protocol == CLASSIC and not is_java:
         known = tuple(assignor for assignor in known if assignor != "sticky")
     if protocol == CONSUMER and name == "range":
@@ -66,12 +70,28 @@ def assignor_of(name: str, protocol: str, *, is_java: bool) -> str:
     return name
 
 
+def _own_of_eager_clients(own: OwnAssignor, name: str, protocol: str, *, is_java: bool) -> str:
+    """Return the name; refuse a user's assignor where no client could run it, or where its rounds are not known."""
+    if protocol != CLASSIC or not is_java:
+        client = f"protocol {protocol}" if is_java else "librdkafka"
+        raise BadInputError(
+            f"strategy: found {name}, an assignor of your own, with {client}, expected protocol {CLASSIC} and Java "
+            f"clients: no others run one"
+        )
+    if own.is_cooperative:
+        raise BadInputError(
+            f"strategy: found {name}, an assignor of your own that is cooperative, expected an eager one: in how many "
+            f"rounds it settles is not known"
+        )
+    return name
+
+
 def settings_for(
     change: Change, given: Mapping[str, Any], protocol: str, client: Version, broker: Version, *, is_java: bool
 ) -> Settings:
     """Return the checked settings; members that come by the classic protocol have settings of their own."""
     asks = change.to if isinstance(change, StrategyChange | RollingUpdate) else None
-    comes_by = CLASSIC if asks in OF_PROTOCOL[CLASSIC] else protocol
+    comes_by = CLASSIC if asks is not None and is_of_clients(asks) else protocol
     return read_settings(given, comes_by, client, broker, is_java=is_java)
 
 

@@ -1,6 +1,8 @@
 """Kafka requests that are refused by name: better no forecast than a wrong one."""
 
 from planner.allocation import fields
+from planner.allocation.kafka.assignment import ASSIGNORS
+from planner.allocation.kafka.own import find_own
 from planner.errors import BadInputError
 from planner.forecast.common.changes import check_seconds, refuse_none
 from planner.forecast.common.request_fields import MOST_RATE, MOST_SECONDS, Version, number
@@ -17,7 +19,7 @@ from planner.forecast.kafka.request.changes import (
     newcomers,
     refuse_present,
 )
-from planner.forecast.kafka.request.request import COOPERATIVE, OF_PROTOCOL, ForecastRequest
+from planner.forecast.kafka.request.request import COOPERATIVE, OF_PROTOCOL, ForecastRequest, is_of_clients
 from planner.forecast.kafka.request.settings import (
     BIDIRECTIONAL,
     CLASSIC,
@@ -76,7 +78,7 @@ def _check_roll(request: ForecastRequest, change: StrategyChange | RollingUpdate
     to = request.assignor_after
     if isinstance(change, RollingUpdate) and change.beside is not None:
         to = change.beside
-        if request.protocol == CONSUMER or to not in OF_PROTOCOL[CLASSIC] or to == request.strategy:
+        if request.protocol == CONSUMER or not is_of_clients(to) or to == request.strategy:
             raise BadInputError(
                 f"change.beside: found {to} for protocol {request.protocol} and {request.strategy}, expected another "
                 f"assignor of clients in a classic group"
@@ -190,7 +192,10 @@ def _check_policy(request: ForecastRequest) -> None:
 
 
 def known_assignor(name: str, field: str) -> str:
-    """Return the name, checked to be an assignor's of one of the protocols."""
+    """Return the name, checked to be an assignor's of one of the protocols, or a user's own."""
+    own = None if name in ASSIGNORS else find_own(name, {})
+    if own is not None and not own.is_cooperative:
+        return name
     known = [assignor for of_protocol in OF_PROTOCOL.values() for assignor in of_protocol]
     if name not in known:
         raise fields.refusal(field, name, f"one of {', '.join(known)}")

@@ -1,8 +1,8 @@
 """A request of ``planner forecast`` for Kafka: design.md section 4."""
 
 from collections.abc import Mapping
-from dataclasses import dataclass
-from typing import ClassVar
+from dataclasses import dataclass, field
+from typing import Any, ClassVar
 
 from planner.allocation.ordering import java_sorted
 from planner.forecast.common.request_fields import DEFAULT_TRIALS, Version
@@ -11,6 +11,11 @@ from planner.forecast.kafka.request.settings import CLASSIC, CONSUMER, Settings
 
 COOPERATIVE = "cooperative-sticky"
 OF_PROTOCOL = {CLASSIC: ("range", "roundrobin", "sticky", COOPERATIVE), CONSUMER: ("uniform", "range-server")}
+
+
+def is_of_clients(assignor: str) -> bool:
+    """Return whether it is one of a classic group: a client's of Kafka or a user's own, not the server's."""
+    return assignor not in OF_PROTOCOL[CONSUMER]
 
 
 @dataclass(frozen=True, slots=True)
@@ -24,7 +29,10 @@ class Partition:
 
 @dataclass(frozen=True, slots=True)
 class ForecastRequest:
-    """One checked request; ``since_rebalance_s`` is ``None`` where nobody knows when the group rebalanced last."""
+    """One checked request; ``since_rebalance_s`` is ``None`` where nobody knows when the group rebalanced last.
+
+    ``assignor_options`` are those of a user's own ``strategy``; Kafka's take none here.
+    """
 
     system: ClassVar[str] = "kafka"
 
@@ -44,6 +52,7 @@ class ForecastRequest:
     trials: int = DEFAULT_TRIALS
     seed: int = 1
     warnings: tuple[str, ...] = ()
+    assignor_options: Mapping[str, Any] = field(default_factory=dict)
 
     @property
     def converts(self) -> bool:
@@ -53,7 +62,7 @@ class ForecastRequest:
     @property
     def reverts(self) -> bool:
         """True where members come by the classic protocol to a group of the consumer protocol."""
-        return self.protocol == CONSUMER and self.assignor_after in OF_PROTOCOL[CLASSIC]
+        return self.protocol == CONSUMER and is_of_clients(self.assignor_after)
 
     @property
     def mixes(self) -> bool:
@@ -71,7 +80,7 @@ class ForecastRequest:
         return (
             isinstance(self.change, StrategyChange)
             and self.protocol == CLASSIC
-            and self.change.to in OF_PROTOCOL[CLASSIC]
+            and is_of_clients(self.change.to)
             and self.change.to != self.strategy
             and any(member.instance_id is not None for member in self.members)
         )
