@@ -14,16 +14,16 @@ from tests.clusters.errors import CannotRunHereError
 
 @pytest.fixture(scope="session")
 def java() -> None:
-    """Nothing, on a machine with a Java that Spark can run on."""
+    """Nothing, on a machine with a Java that Spark can run on; every Spark started from here on is quick to start."""
     try:
         check_java()
     except OutOfReachError as error:
         raise CannotRunHereError("Java", str(error)) from error
+    os.environ.setdefault("SPARK_SUBMIT_OPTS", "-XX:TieredStopAtLevel=1 -XX:+UseSerialGC")
 
 
 @pytest.fixture(scope="session")
 def spark(java: None) -> Iterator[SparkSession]:  # noqa: ARG001
-    """The apps' own session, quick to start."""
-    os.environ.setdefault("SPARK_SUBMIT_OPTS", "-XX:TieredStopAtLevel=1 -XX:+UseSerialGC")
+    """The apps' own session."""
     with session("tests") as running:
         yield running
