@@ -34,6 +34,8 @@ FINDERS: Final[Mapping[str, Callable[[str, Mapping[str, Any]], object]]] = {
     "kafka": find_assignor,
 }
 """What returns a strategy by its name and options, by its system; raises ``BadInputError`` for wrong ones."""
+OWN: Final = {"kafka": own_assignor}
+"""What returns a user's own class that reports its name to the group, by the system where there are such classes."""
 
 
 def reported_name(system: str, strategy: str | None, options: Mapping[str, Any]) -> str | None:
@@ -41,5 +43,6 @@ def reported_name(system: str, strategy: str | None, options: Mapping[str, Any])
 
     RocketMQ's members report a class of the user's own by a name that says nothing of the file that is its twin.
     """
-    own = own_assignor(strategy, options) if system == "kafka" else None
+    find_own = OWN.get(system)
+    own = find_own(strategy, options) if find_own else None
     return own.name if own else None

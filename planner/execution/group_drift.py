@@ -253,9 +253,15 @@ def in_use(reconcile: Reconcile, name: str) -> Differences:
 
 
 def moved_queues(before: Sequence[OwnedQueues], owners: Iterable[tuple[Queue, tuple[str, ...]]]) -> int:
-    """Return how many queues have another owner than before."""
+    """Return how many of the queues that had an owner have another one now.
+
+    Forecasts count like that: a new topic's queue does not move, as it had none. Of a group at zero, where none had,
+    each that gets its first owner counts (``outcome_around_zero``).
+    """
     planned = _owner_by_queue(before)
-    return sum(owned != (planned.get(str(queue)),) for queue, owned in owners)
+    if not planned:
+        return sum(bool(owned) for _, owned in owners)
+    return sum(str(queue) in planned and owned != (planned[str(queue)],) for queue, owned in owners)
 
 
 def _owner_by_queue(owned: Sequence[OwnedQueues]) -> dict[str, str]:

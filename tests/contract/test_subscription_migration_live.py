@@ -76,6 +76,8 @@ def test_a_rocketmq_group_reads_a_second_topic_once_all_have_stopped(shop: Shop)
         shop.run("apply", plan, "-p", policy, "--kubeconfig", shop.cluster.kubeconfig)
     finally:
         producer.stop()
+    moved = shop.verdict("two-topics")["moved queues"]
+    assert moved["fit"] == "inside", moved["sentence"]
     old, new = (shop.deliveries(SHOP_GROUP, name) for name in ("one-topic", "two-topics"))
     assert {delivery.topic for delivery in old} == {TOPIC}
     assert old[-1].epoch_ms < new[0].epoch_ms, "two subscriptions never share one group"

@@ -54,7 +54,10 @@ class Idle:
             assert found.returncode == 0, (found.stdout, found.stderr)
         found = planner("apply", path, "--policy", self.policy, "--kubeconfig", self.cluster.kubeconfig, "-o", "json")
         assert found.returncode == 0, (found.stdout, found.stderr)
-        assert json.loads(found.stdout)["status"]["phase"] == "Succeeded"
+        status = json.loads(found.stdout)["status"]
+        assert status["phase"] == "Succeeded"
+        moved = next(one for one in status["verdict"]["figures"] if one["name"] == "moved queues")
+        assert moved["fit"] == "inside", moved["sentence"]
         return PLAN.parse(read_document(path), str(path)).final_replicas
 
 

@@ -121,9 +121,10 @@ def _check_names_of_brokers(request: Request, group: GroupRef) -> None:
     for field, value in _topics(request):
         _check(field, value, of_topic)
     if (queue := getattr(request, "queue", None)) is not None:
-        topic, *rest, number = queue.split("/") if "/" in queue else (queue, "")
-        if len(rest) != (group.system == "rocketmq") or not _NUMBER.fullmatch(number):
-            raise _wrong("queue", queue, f"a queue such as {_QUEUES[group.system]}")
+        example = _QUEUES[group.system]
+        topic, *_, number = queue.split("/") if "/" in queue else (queue, "")
+        if queue.count("/") != example.count("/") or not _NUMBER.fullmatch(number):
+            raise _wrong("queue", queue, f"a queue such as {example}")
         _check("queue", topic, of_topic)
 
 

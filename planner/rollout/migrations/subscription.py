@@ -15,11 +15,12 @@ from planner.rollout.migrations.green import (
 )
 from planner.rollout.migrations.kafka import SERVER_ASSIGNORS
 from planner.rollout.migrations.machine_rooms import await_settled
-from planner.rollout.migrations.migration import Migration, MigrationContext, all_owned, forecast_change, known_cost
+from planner.rollout.migrations.migration import Migration, MigrationContext, forecast_change, known_cost
 from planner.rollout.migrations.requests import ALL_MESSAGES, SubscriptionRequest
 from planner.rollout.migrations.split_brain import describe_unread
 from planner.rollout.migrations.update import roll_change, update_steps
 from planner.rollout.refusals import Refusal, refused
+from planner.rollout.steps.moves import MovedQueues
 from planner.simulation.group_model import group_model, system_of
 from planner.simulation.outcome import Transition
 
@@ -53,7 +54,7 @@ def subscription(context: MigrationContext, request: SubscriptionRequest) -> Mig
         steps=best.steps,
         must_be_true=(*_conditions(context, request), *joined, CONTENT),
         why=(*mixture, *explain_choice(best, takeovers)),
-        moved=all_owned(context),
+        moved=_moved(context, request),
         cost=known_cost(best.transition),
         unknowns=tuple(_unknowns(context, request, best.unknown)),
     )
@@ -61,7 +62,7 @@ def subscription(context: MigrationContext, request: SubscriptionRequest) -> Mig
 
 def _roll(context: MigrationContext, request: SubscriptionRequest) -> Migration:
     """Return the roll of a Kafka group, one member more at a time before an old one goes."""
-    moved, forecast = all_owned(context), _cost_of_roll(context, request)
+    moved, forecast = _moved(context, request), _cost_of_roll(context, request)
     unknown = forecast if isinstance(forecast, str) else None
     return Migration(
         kind=KIND,
@@ -160,6 +161,12 @@ def _check_topics(context: MigrationContext, request: SubscriptionRequest) -> No
 
 def _present(context: MigrationContext) -> set[str]:
     return {state.queue.topic for state in context.snapshot.data_queues}
+
+
+def _moved(context: MigrationContext, request: SubscriptionRequest) -> MovedQueues:
+    """Return what moves: every queue that is read on, and of a topic that is left out what brokers go on to show."""
+    owned = [owner.queue.topic for owner in context.current.owners if owner.owner is not None]
+    return MovedQueues(sum(topic in request.to for topic in owned), len(owned))
 
 
 def _added(context: MigrationContext, request: SubscriptionRequest) -> list[str]:

@@ -1,9 +1,12 @@
 from dataclasses import replace
 
+from planner.execution.group_drift import moved_queues
 from planner.execution.group_observation import observe_group
 from planner.execution.observation import GroupObservation
 from planner.model.membership import BrokerMembers
+from planner.model.queues import MessageQueue
 from planner.model.samples import GroupSample, KafkaGroup
+from planner.rollout.plan import OwnedQueues
 from planner.snapshot.build import build_snapshot
 from planner.snapshot.settings import SnapshotSettings
 from tests.sample_builders import tuning, watch
@@ -14,6 +17,14 @@ def looked(sample: GroupSample) -> GroupObservation:
 
 
 SAMPLE = watch(1)[0]
+
+
+def test_only_queues_that_had_an_owner_can_move() -> None:
+    queues = [MessageQueue("orders", "broker-a", number) for number in range(4)]
+    before = (OwnedQueues("a", ("orders/broker-a/0-1",)), OwnedQueues("b", ("orders/broker-a/2",)))
+    owners = [(queues[0], ("a",)), (queues[1], ("c",)), (queues[2], ()), (queues[3], ("c",))]
+    assert moved_queues(before, owners) == 2
+    assert moved_queues((), owners) == 3, "of a group at zero each queue counts that gets its first owner"
 
 
 def test_a_settled_group_is_seen_with_members_queues_and_owners() -> None:

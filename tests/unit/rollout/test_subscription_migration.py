@@ -12,6 +12,7 @@ from planner.rollout.migrations.requests import SubscriptionRequest
 from planner.rollout.migrations.subscription import subscription
 from planner.rollout.migrations.update import roll_change
 from planner.rollout.steps import UpdateTemplate
+from planner.rollout.steps.moves import MovedQueues
 from planner.simulation.group_model import group_model
 from planner.simulation.kafka.request import request
 from tests.unit.rollout.test_migrations import CHANGE, SETTINGS, TIMING, at_rest, found, kafka, kinds
@@ -47,6 +48,8 @@ def test_kafka_members_come_with_other_topics_one_by_one() -> None:
     assert made.cost is not None
     assert "nobody needs what then waits, and comes, in u for this group" in made.must_be_true
     assert not made.unknowns
+    queues = len(with_two_topics().snapshot.data_queues)
+    assert made.moved == MovedQueues(queues // 2, queues), "whether u is shown on, with nobody as owner, is not known"
 
 
 def test_the_forecast_of_the_roll_has_the_new_topics() -> None:
