@@ -57,7 +57,6 @@ LONGEST = (
     "tests/contract/test_kafka_conversion_live.py",
     "tests/contract/test_broker_allocation_live.py",
     "tests/contract/test_producers_live.py",
-    "tests/dags/test_live_run.py",
     "tests/contract/test_advise_live.py",
     "tests/contract/test_offsets_live.py",
     "tests/contract/test_run_live.py",
@@ -94,6 +93,7 @@ LONG = (
     "tests/contract/test_proxy_clients_live.py::test_grpc_members_of_a_local_proxy_are_neither_asked_nor_called_silent",
     "tests/contract/test_strategy_migration_live.py::test_a_topic_gets_fewer_queues_once_what_lies_in_the_others_is_consumed",
     "tests/contract/test_strategy_migration_live.py::test_strategies_with_parameters_come_and_a_group_moves_into_another_room",
+    "tests/dags/test_live_run.py",  # the soak has RocketMQ through a scheduled run, test_notices_live Kafka
     "tests/oracles/test_rocketmq_live.py::test_members_own_what_is_predicted_after_every_join_and_leave[4.9.7]",
 )
 """Tests that take minutes each on a machine of two cores: ``make test-long`` runs them, ``make test`` all others."""

@@ -103,7 +103,10 @@ class Pages:
         def started() -> str | None:
             return next((run["dag_run_id"] for run in self.airflow.runs(dag) if run["dag_run_id"] not in before), None)
 
-        return awaited(started, f"a run of {dag}")
+        run = awaited(started, f"a run of {dag}")
+        # A page that is left open asks the server every few seconds and draws: a quarter of a processor.
+        self.page.goto("about:blank")
+        return run
 
     def shoot(self, name: str) -> None:
         """Keep a picture, for eyes."""
@@ -249,7 +252,7 @@ def code_of_approval(pages: Pages, url: str, person: str, run: str) -> int:
     """Return the code that Airflow answers to a person who logs in and clicks *Approve* on a migration's question."""
     browser_of_pages = pages.page.context.browser
     assert browser_of_pages is not None
-    context = browser_of_pages.new_context(viewport={"width": 1400, "height": 1000})
+    context = browser_of_pages.new_context(viewport={"width": 1400, "height": 1000}, reduced_motion="reduce")
     page = context.new_page()
     page.set_default_timeout(PATIENCE_S * 1000)
     question = f"{url}/dags/{MIGRATION}/runs/{run}/tasks/ask/required_actions"

@@ -254,7 +254,7 @@ def test_a_scheduled_run_on_a_namespace_offers_its_plans_and_one_is_approved_and
     airflow.await_noted(APPROVAL, run, "person.ask", times=2)
     questions = airflow.server.ask("GET", f"/dags/{APPROVAL}/dagRuns/~/hitlDetails")["hitl_details"]
     assert [question["assigned_users"] for question in questions] == [[{"id": "ana", "name": "ana"}]] * 2
-    page = browser.new_page(viewport={"width": 1400, "height": 1000})
+    page = browser.new_page(viewport={"width": 1400, "height": 1000}, reduced_motion="reduce")
     page.set_default_timeout(PATIENCE_S * 1000)
     expect.set_options(timeout=PATIENCE_S * 1000)
     shown = answer_in_browser(page, airflow, subjects[OTHER], "Reject", REASON)
