@@ -30,7 +30,9 @@ class AskApproval(ApprovalOperator):
     """
 
     def __init__(self, *, planned: str = "", **kwargs: Any) -> None:
-        super().__init__(subject="", **kwargs)
+        # A question must not be lost to Airflow's own database or network, nor to who answers before the scheduler has
+        # noted that the task waits (apache/airflow#71580 fails it): then it is asked again.
+        super().__init__(subject="", retries=2, retry_delay=timedelta(seconds=20), **kwargs)
         self.planned = planned
 
     def asked(self, context: Any) -> "Question":

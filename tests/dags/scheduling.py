@@ -13,7 +13,7 @@ import psutil
 from scripts.run_local import ROOT, Settings
 from tests.clusters.ports import lease_block
 from tests.clusters.processes import ManagedProcess, stop_together
-from tests.dags.answering import PATIENCE_S, ApiServer, airflow, airflow_environment, awaited
+from tests.dags.answering import PATIENCE_S, WAITING, ApiServer, airflow, airflow_environment, awaited
 
 STOP_S = 20.0
 FAILED = ("failed", "upstream_failed")
@@ -57,8 +57,12 @@ class Airflow:
 
     def tasks(self, dag: str, run: str) -> dict[str, dict[str, Any]]:
         """Return a run's tasks by name."""
-        found = self.server.ask("GET", f"/dags/{dag}/dagRuns/{run}/taskInstances")["task_instances"]
-        return {one["task_id"]: one for one in found}
+        return {one["task_id"]: one for one in self._instances(dag, run)}
+
+    def _instances(self, dag: str, run: str) -> list[dict[str, Any]]:
+        path = f"/dags/{dag}/dagRuns/{run}/taskInstances"
+        found: list[dict[str, Any]] = self.server.ask("GET", path)["task_instances"]
+        return found
 
     def await_task(self, dag: str, run: str, task: str, *states: str) -> dict[str, Any]:
         """Return a task as the API server tells it, once it is in one of the states."""
@@ -79,10 +83,14 @@ class Airflow:
 
     def _told(self, dag: str, run: str) -> str:
         """Return how a run's tasks stand, with the last lines of those that failed and of the scheduler."""
-        tasks = self.tasks(dag, run)
-        lines = [f"{name}: {one['state']}, {one['start_date']} to {one['end_date']}" for name, one in tasks.items()]
+        tasks = self._instances(dag, run)
+        lines = [
+            f"{one['task_id']} {one['map_index']}: {one['state']}, try {one['try_number']}, {one['start_date']} to "
+            f"{one['end_date']}"
+            for one in tasks
+        ]
         logs = self.settings.airflow_home / "logs" / f"dag_id={dag}" / f"run_id={run}"
-        failed = [name for name, one in tasks.items() if one["state"] in FAILED]
+        failed = {one["task_id"] for one in tasks if one["state"] in FAILED}
         tails = [log.read_text("utf-8")[-3_000:] for name in failed for log in logs.glob(f"task_id={name}/**/*.log")]
         return "\n".join((*lines, *tails, self.scheduler.output()[-3_000:]))
 
@@ -98,10 +106,33 @@ class Airflow:
 
         Who answers before that fails the task: apache/airflow#71580.
         """
-        noted = f"state success for task instance TaskInstanceKey(dag_id='{dag}', task_id='{task}', run_id='{run}'"
+        self._await_noted(dag, task, f"'{run}'", times)
+
+    def _await_noted(self, dag: str, task: str, run: str, times: int = 1) -> None:
+        noted = f"state success for task instance TaskInstanceKey(dag_id='{dag}', task_id='{task}', run_id={run}"
         self.scheduler.wait_until(
             f"note {times} that {task} waits", lambda: self.scheduler.output().count(noted) >= times, PATIENCE_S
         )
+
+    def questions(self, dag: str, run: str, count: int) -> list[dict[str, Any]]:
+        """Return the open questions of a run's mapped tasks, once ``count`` of them may be answered."""
+
+        def all_there() -> list[dict[str, Any]] | None:
+            path = f"/dags/{dag}/dagRuns/{run}/hitlDetails?response_received=false"
+            found = [
+                one for one in self.server.ask("GET", path)["hitl_details"] if one["task_instance"]["state"] in WAITING
+            ]
+            return found if len(found) == count else None
+
+        try:
+            found = awaited(all_there, f"{count} questions of {dag}")
+        except AssertionError as error:
+            error.add_note(self._told(dag, run))
+            raise
+        for each in (one["task_instance"] for one in found):
+            key = f"'{run}', try_number={each['try_number']}, map_index={each['map_index']})"
+            self._await_noted(dag, each["task_id"], key)
+        return found
 
     def result(self, dag: str, run: str, task: str) -> Any:
         """Return what a task has returned."""

@@ -125,9 +125,16 @@ def test_a_replay_has_no_schedule_and_nothing_of_the_scheduled_runs(ours: dict[s
     assert [value for value in ("", None, 1) if validator.is_valid(value)] == []
 
 
-def test_only_brokers_and_spark_are_tried_again(ours: dict[str, Any]) -> None:
+def test_only_what_a_second_try_may_help_is_tried_again(ours: dict[str, Any]) -> None:
     retries = {name: task["retries"] for name, task in planner_dag(ours)["tasks"].items() if task["retries"]}
     assert retries == {"observe": 2, "spark": 1}
+    questions = {
+        (name, task["retries"])
+        for dag in ours["dags"]
+        for name, task in dag["tasks"].items()
+        if task["kind"] in ("AskApproval", "AskForOffer")
+    }
+    assert questions == {("ask", 2), ("person.ask", 2)}
 
 
 def test_a_run_submits_one_spark_app_and_its_file_exists(ours: dict[str, Any]) -> None:

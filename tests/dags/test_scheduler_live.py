@@ -251,8 +251,7 @@ def test_a_scheduled_run_on_a_namespace_offers_its_plans_and_one_is_approved_and
     assert {name: (extra["from"], extra["to"]) for name, extra in extras.items()} == changes
     subjects = {name: f"{name}: {now} to {then}?" for name, (now, then) in changes.items()}
     (run,) = [each["dag_run_id"] for each in awaited(lambda: airflow.runs(APPROVAL), "a run that asks")]
-    airflow.await_noted(APPROVAL, run, "person.ask", times=2)
-    questions = airflow.server.ask("GET", f"/dags/{APPROVAL}/dagRuns/~/hitlDetails")["hitl_details"]
+    questions = airflow.questions(APPROVAL, run, 2)
     assert [question["assigned_users"] for question in questions] == [[{"id": "ana", "name": "ana"}]] * 2
     page = browser.new_page(viewport={"width": 1400, "height": 1000}, reduced_motion="reduce")
     page.set_default_timeout(PATIENCE_S * 1000)
