@@ -14,7 +14,7 @@ from numpy.typing import NDArray
 
 from planner.sources.prometheus.answers import Floats, Series
 from planner.sources.prometheus.client import Prometheus
-from planner.sources.prometheus.errors import AmbiguousSeriesError
+from planner.sources.prometheus.errors import AmbiguousSeriesError, AnswerError
 from planner.sources.prometheus.families import Family, Metric
 
 GAP_FACTOR: Final = 1.75
@@ -111,9 +111,27 @@ def read_table(
             labels = {k: v for k, v in series.labels.items() if k not in (_READING, "__name__")}
             readings_by_labels.setdefault(tuple(sorted(labels.items())), {})[series.labels.get(_READING, "")] = series
     least = np.nextafter(0, 1) if metric.zero_is_unknown else 0.0
+    for labels, readings in readings_by_labels.items():
+        _check_scrapes(dict(labels), readings.get(_TIME), step_s)
     lines = [_dense(dict(labels), readings, grid, step_s) for labels, readings in readings_by_labels.items()]
     runs = [known for line in lines if (known := _drop_unknown(line, least, is_timed=is_timed)) is not None]
     return _table(family, metric, runs, grid, step_s)
+
+
+def _check_scrapes(labels: Mapping[str, str], scrapes: Series | None, step_s: float) -> None:
+    """Raise ``AnswerError`` unless each scrape is of about the time at which its value stood.
+
+    A server shows a value for its lookback delta, 5 minutes unless it is set otherwise.
+    """
+    if scrapes is None:
+        return
+    age_s = scrapes.times - scrapes.values
+    if (strange := np.isfinite(scrapes.values) & ~((age_s >= -step_s) & (age_s <= GONE_S))).any():
+        first = np.flatnonzero(strange)[0]
+        raise AnswerError(
+            f"{labels}: at {scrapes.times[first]:.3f} the server shows a scrape of time {scrapes.values[first]:.3f}, "
+            f"expected one of the {GONE_S:.0f} s before: check its clock and what stands before it"
+        )
 
 
 def _readings(selector: str, step_s: float, metric: Metric, *, is_timed: bool) -> str:

@@ -1,11 +1,17 @@
 """From readings to rates and sums, without a server."""
 
 import math
+from datetime import UTC, datetime, timedelta
+from typing import cast
 
 import numpy as np
 import pytest
 
-from planner.sources.prometheus.metric_table import MetricTable, expected_rows, period_of, rates, total
+from planner.sources.prometheus.answers import Series
+from planner.sources.prometheus.client import Prometheus
+from planner.sources.prometheus.errors import AnswerError
+from planner.sources.prometheus.families import KAFKA_EXPORTER
+from planner.sources.prometheus.metric_table import MetricTable, expected_rows, period_of, rates, read_table, total
 
 NAN = math.nan
 
@@ -91,3 +97,31 @@ def test_counters_of_one_scrape_add_up_and_one_that_is_not_there_yet_is_zero() -
 @pytest.mark.parametrize(("step_s", "period_s"), [(10, 60), (300, 300)])
 def test_the_period_is_the_scrapes_or_the_step(step_s: float, period_s: float) -> None:
     assert period_of((table([1, 2, 3, 4]),), step_s) == period_s
+
+
+class _Scraped:
+    """A server with one value, of a scrape of this age."""
+
+    def __init__(self, age_s: float) -> None:
+        self.age_s = age_s
+
+    def range(self, _query: str, since: datetime, _until: datetime, _step_s: float) -> tuple[Series, ...]:
+        at = np.array([since.timestamp()])
+        readings = {"value": at * 0 + 7, "time": at - self.age_s}
+        return tuple(Series({"planner_reads": name}, at, values) for name, values in readings.items())
+
+
+@pytest.mark.parametrize("age_s", [-59.0, 0.0, 300.0, 3_599.0])
+def test_a_value_is_of_a_scrape_not_long_before(age_s: float) -> None:
+    since = datetime(2026, 11, 1, tzinfo=UTC)
+    server = cast("Prometheus", _Scraped(age_s))
+    found = read_table(server, KAFKA_EXPORTER, KAFKA_EXPORTER.lag, ["lag"], since, since + timedelta(minutes=1), 60.0)
+    assert found.times[0, 0] == since.timestamp() - age_s
+
+
+@pytest.mark.parametrize("age_s", [-61.0, 3_601.0, 1.7e9])
+def test_a_scrape_of_another_day_is_refused_with_both_times(age_s: float) -> None:
+    since = datetime(2026, 11, 1, tzinfo=UTC)
+    server = cast("Prometheus", _Scraped(age_s))
+    with pytest.raises(AnswerError, match="at 1793491200.000 the server shows a scrape of time "):
+        read_table(server, KAFKA_EXPORTER, KAFKA_EXPORTER.lag, ["lag"], since, since + timedelta(minutes=1), 60.0)
