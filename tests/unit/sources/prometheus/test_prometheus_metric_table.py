@@ -123,5 +123,5 @@ def test_a_value_is_of_a_scrape_not_long_before(age_s: float) -> None:
 def test_a_scrape_of_another_day_is_refused_with_both_times(age_s: float) -> None:
     since = datetime(2026, 11, 1, tzinfo=UTC)
     server = cast("Prometheus", _Scraped(age_s))
-    with pytest.raises(AnswerError, match="at 1793491200.000 the server shows a scrape of time "):
+    with pytest.raises(AnswerError, match=r"at 1793491200\.000 the server shows a scrape of time "):
         read_table(server, KAFKA_EXPORTER, KAFKA_EXPORTER.lag, ["lag"], since, since + timedelta(minutes=1), 60.0)
