@@ -33,7 +33,7 @@ def describe_line(bill: DecisionBill, line: BillLine) -> str:
 
 def describe_difference(bill: DecisionBill, line: BillLine, chosen: BillLine) -> str:
     """Return why a count was not chosen: what it costs more."""
-    more = line.total_hours - chosen.total_hours
+    more = _difference(line, chosen)
     than = pods(chosen.count, chosen.count * bill.members_per_pod)
     return f"it is expected to cost {hours(bill, line.total_hours)}, {more:,.2f} more than {than}"
 
@@ -67,8 +67,13 @@ def describe_payback(bill: DecisionBill, current: int, target: int) -> str:
     if target < current:
         pays_back = _pays_back(bill, stay, chosen)
         return f"{pays_back[:1].upper()}{pays_back[1:]}."
-    saved = hours(bill, stay.total_hours - chosen.total_hours)
+    saved = hours(bill, _difference(stay, chosen))
     return f"Against staying it saves {saved}."
+
+
+def _difference(line: BillLine, other: BillLine) -> float:
+    """Return by how many hours the sums differ as they are shown: a reader subtracts one from the other."""
+    return round(line.total_hours, 2) - round(other.total_hours, 2)
 
 
 def _and_pays_back(bill: DecisionBill, stay: BillLine, chosen: BillLine) -> str:

@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 import pytest
 
-from planner.decision.bill_words import describe_bill
+from planner.decision.bill_words import describe_bill, describe_difference, describe_payback
 from planner.decision.choose import decide
 from planner.decision.decision import BillLine, Decision, DecisionBill, HoldCause
 from planner.decision.group_weighing import weighing_of
@@ -274,6 +274,19 @@ def test_the_bill_in_words_names_every_item_and_what_is_not_known() -> None:
         "6 consumers (as now): 12.00 consumer-hours (12.00 for consumers, 0.00 for 0.0 late minutes).",
         "The change costs 0.50 consumer-hours, 2 consumers less pay that back in 15 min.",
     ]
+
+
+def test_what_is_saved_is_the_difference_of_the_sums_that_are_shown() -> None:
+    costs = {"change_hours": 0.0, "later_change_hours": 0.0, "late_minutes": 0.0, "late_hours": 0.0, "bound_hours": 0.0}
+    sums = {2: 8.504, 3: 8.226}
+    lines = tuple(
+        BillLine(count=count, consumer_hours=total, total_hours=total, **costs) for count, total in sums.items()
+    )
+    bill = DecisionBill(
+        horizon_seconds=7200.0, futures=12, source="made up", level=2.5, lines=lines, first_change_seconds=60.0
+    )
+    assert describe_payback(bill, 2, 3) == "Against staying it saves 0.27 consumer-hours."
+    assert describe_difference(bill, lines[0], lines[1]).endswith(", 0.27 more than 3 consumers")
 
 
 def test_pods_start_before_a_known_event_and_no_sooner_than_they_must() -> None:
