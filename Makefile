@@ -10,6 +10,7 @@ BIN := $(VENV)/bin
 STAMP := $(VENV)/.installed
 TEST_TOOLS := javac:openjdk-17-jdk-headless mvn:maven chromium:chromium
 FAULT_TOOLS := $(TEST_TOOLS) faketime:faketime nft:nftables
+DATABASE := pg_lsclusters:postgresql
 # Most of what takes long waits for brokers, so that two cores do for two at once.
 TEST_WORKERS ?= 2
 LIVE_WORKERS ?= 3
@@ -60,10 +61,12 @@ quick: lint types imports ## lint, types, imports and the unit tests: no broker,
 test-live: setup ## the live tests of one area: TOPIC=kafka takes those with kafka in the name of their file or test
 	@test -n "$(TOPIC)" || { echo "make test-live: no TOPIC: say one, as in make test-live TOPIC=kafka" >&2; exit 2; }
 	@bash scripts/java.sh --try $(FAULT_TOOLS)
+	@bash scripts/java.sh --try $(DATABASE)
 	@$(BIN)/python -m pytest -k "$(TOPIC)" -m "cluster or spark or airflow or browser"
 
 test: setup ## all tests but the longest; real brokers, Spark, Airflow and Chromium set themselves up
 	@bash scripts/java.sh --try $(FAULT_TOOLS)
+	@bash scripts/java.sh --try $(DATABASE)
 	@# Kubernetes is compiled once, for some minutes: meanwhile other tests can run. Its own tests wait and report.
 	@nice $(BIN)/python -m tests.clusters.kubernetes build > /dev/null 2>&1 & \
 	 status=0; \
@@ -81,6 +84,7 @@ matrix: setup ## real groups whose truth is known against what the planner says 
 
 soak: setup java ## a day in half an hour without hands: brokers, pods, Airflow's schedule, controller; MINUTES=30, see docs/soak.md
 	@bash scripts/java.sh $(TEST_TOOLS)
+	@bash scripts/java.sh $(DATABASE)
 	@$(BIN)/python -m tests.soak --minutes $(or $(MINUTES),30)
 
 run: setup java ## the scheduled DAG through Airflow and local Spark on the bundled capture

@@ -15,6 +15,7 @@ from typing import Any, TypeVar
 
 from scripts.run_local import ROOT, Settings, environment
 from tests.clusters.ports import lease_block
+from tests.clusters.postgres import Postgres
 
 _T = TypeVar("_T")
 PATIENCE_S = 600.0
@@ -26,16 +27,27 @@ WAITING = ("awaiting_input", "deferred")
 """States of a task that has asked and waits for its answer."""
 
 
-def settings_in(folder: Path) -> Settings:
+@dataclass(frozen=True)
+class AirflowSettings(Settings):
+    """Settings of a test's Airflow, and the server of its own database; without one that is a file."""
+
+    database: Postgres | None = None
+
+
+def settings_in(folder: Path) -> AirflowSettings:
     """Return the settings of an Airflow of its own below the folder."""
-    found = Settings(policies=folder, capture=folder, work=folder)
+    found = AirflowSettings(policies=folder, capture=folder, work=folder)
     found.airflow_home.mkdir(exist_ok=True)
     return found
 
 
-def airflow_environment(settings: Settings) -> dict[str, str]:
+def airflow_environment(settings: AirflowSettings) -> dict[str, str]:
     """Return the environment of Airflow's processes: whoever asks the API server is its administrator."""
-    return os.environ | environment(settings) | {"AIRFLOW__CORE__SIMPLE_AUTH_MANAGER_ALL_ADMINS": "True"}
+    env = os.environ | environment(settings) | {"AIRFLOW__CORE__SIMPLE_AUTH_MANAGER_ALL_ADMINS": "True"}
+    if settings.database is not None:
+        env["AIRFLOW__DATABASE__SQL_ALCHEMY_CONN"] = settings.database.url
+        env["PYTHONPATH"] += f"{os.pathsep}{settings.database.drivers}"
+    return env
 
 
 def airflow(settings: Settings, *words: str) -> list[str]:
@@ -103,7 +115,7 @@ class ApiServer:
 
 
 @contextmanager
-def api_server(settings: Settings) -> Iterator[ApiServer]:
+def api_server(settings: AirflowSettings) -> Iterator[ApiServer]:
     """Give an API server on the settings' database, and stop it in the end."""
     lease = lease_block()
     with (settings.work / "api-server.log").open("wb") as log:

@@ -1,19 +1,19 @@
 """A whole Airflow as a team runs it: scheduler, triggerer, DAG processor and API server, on loopback."""
 
 import json
-import sqlite3
 import subprocess
 from collections.abc import Iterator, Mapping
-from contextlib import ExitStack, closing, contextmanager
-from dataclasses import dataclass
+from contextlib import ExitStack, contextmanager
+from dataclasses import dataclass, replace
 from typing import Any
 
 import psutil
 
-from scripts.run_local import ROOT, Settings
+from scripts.run_local import ROOT
 from tests.clusters.ports import lease_block
+from tests.clusters.postgres import running_postgres
 from tests.clusters.processes import ManagedProcess, stop_together
-from tests.dags.answering import PATIENCE_S, WAITING, ApiServer, airflow, airflow_environment, awaited
+from tests.dags.answering import PATIENCE_S, WAITING, AirflowSettings, ApiServer, airflow, airflow_environment, awaited
 
 STOP_S = 20.0
 FAILED = ("failed", "upstream_failed")
@@ -25,7 +25,7 @@ SLOTS = 1
 class Airflow:
     """A running Airflow; runs are started by ``airflow dags trigger``."""
 
-    settings: Settings
+    settings: AirflowSettings
     server: ApiServer
     scheduler: ManagedProcess
     triggerer: ManagedProcess
@@ -146,8 +146,14 @@ class Airflow:
 
 
 @contextmanager
-def running_airflow(settings: Settings, slots: int = SLOTS) -> Iterator[Airflow]:
+def running_airflow(settings: AirflowSettings, slots: int = SLOTS) -> Iterator[Airflow]:
     """Give a whole Airflow on the settings' folder; at the end no process of it is left."""
+    with running_postgres() as database, _running(replace(settings, database=database), slots) as found:
+        yield found
+
+
+@contextmanager
+def _running(settings: AirflowSettings, slots: int) -> Iterator[Airflow]:
     lease = lease_block()
     env = airflow_environment(settings) | {
         "AIRFLOW__CORE__EXECUTION_API_SERVER_URL": f"http://127.0.0.1:{lease.first}/execution/",
@@ -170,10 +176,6 @@ def running_airflow(settings: Settings, slots: int = SLOTS) -> Iterator[Airflow]
         undo.callback(lease.release)
         migrate = airflow(settings, "db", "migrate")
         subprocess.run(migrate, cwd=ROOT, env=env, check=True, capture_output=True)
-        # Five processes share the file. In SQLite's default mode who has read and goes on to write is refused at once
-        # ("database is locked", whatever its timeout) while another one waits for readers to end.
-        with closing(sqlite3.connect(settings.airflow_home / "airflow.db")) as database:
-            database.execute("PRAGMA journal_mode=WAL")
         undo.callback(_stop, tuple(made.values()))
         for process in made.values():
             process.start()
