@@ -47,7 +47,7 @@ from planner.orchestration.run_notes import leave_note
 PARAMS = {
     "policy": required_field(
         "Policy",
-        "ConsumerScalingPolicy of the group: a file on the workers, or k8s://NAMESPACE/NAME (in kubeconfig's cluster).",
+        "ConsumerScalingPolicy of the group: a file on the workers, or k8s://NAMESPACE/NAME (by the field kubeconfig).",
         examples=["/policies/shop.yaml", "k8s://shop/shop-orders"],
     ),
     "migration": Param(
@@ -59,7 +59,9 @@ PARAMS = {
         required=["kind"],
     ),
     "source": source_field("snapshot", "a file of planner snapshot, young enough for the policy"),
-    "snapshot": text_field("Snapshot", "Snapshot: its file.", section=SETTINGS),
+    "snapshot": text_field(
+        "Snapshot", "With the source snapshot: the file that planner snapshot has written.", section=SETTINGS
+    ),
     "watch_seconds": watch_field("the policy's window"),
     "data": data_field(),
     "namespace": namespace_field("the policy's own"),
