@@ -70,11 +70,12 @@ PARAMS = {
 
 
 @task(task_display_name="Check the request", execution_timeout=SHORT)
-def check(params: Any = None) -> str:
+def check(params: Any = None, ti: Any = None) -> str:
     """Refuse a wrong policy or request before anything is watched; return the kind of migration."""
     from planner.runs import migration  # noqa: PLC0415
     from planner.storage.layout import local_folder  # noqa: PLC0415
 
+    leave_note(ti, "1 policy: 0 plans, 1 failed")  # unless a later task knows better
     with without_useless_retries():
         for name in ("data", "snapshot", "kubeconfig"):
             local_folder(params[name] or "", name)
@@ -107,7 +108,6 @@ def plan(params: Any = None, ti: Any = None) -> Any:
     """Write the plan; return what the other tasks have to know of it."""
     from planner.runs import migration  # noqa: PLC0415
 
-    leave_note(ti, "1 policy: 0 plans, 1 failed")
     with without_useless_retries():
         message = migration.plan(ti.xcom_pull(task_ids="observe"), params["migration"], params["namespace"])
     leave_note(ti, f"1 policy: 1 plan, 0 failed: {message['name']}, nobody has answered")
