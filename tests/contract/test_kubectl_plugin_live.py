@@ -38,7 +38,7 @@ class Desk:
     def planner(self, *arguments: str, typed: str = "") -> Run:
         command = [str(control_plane_binary()), "kubectl", "planner", *arguments]
         return subprocess.run(
-            command, env=self.environment, input=typed, capture_output=True, text=True, timeout=240, check=False
+            command, env=self.environment, input=typed, capture_output=True, text=True, timeout=900, check=False
         )
 
     def plan(self, name: str, status: RolloutStatus | None = None) -> str:
