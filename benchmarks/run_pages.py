@@ -10,12 +10,14 @@ import sys
 import tempfile
 import time
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 
 from benchmarks import simulate_spark
 from benchmarks.simulate_spark import captured, policy_text, usual
 from planner import pipeline
+from planner.allocation.group import allocate_group
+from planner.allocation.registry import find_strategy
 from planner.documents.policy import ConsumerScalingPolicy, read_policy
 from planner.model.snapshot import GroupSnapshot
 from planner.runs.pages import Pages, write_pages, write_policy_page
@@ -62,7 +64,7 @@ def laid_out(folder: Path, base: GroupSnapshot, groups: int) -> tuple[Run, Seque
     run.policies.mkdir()
     policies = []
     for number in range(groups):
-        snapshot = usual(base, number)
+        snapshot = settled(usual(base, number))
         path = run.policies / f"{snapshot.group}.yaml"
         text, size = policy_text(snapshot.group), len(snapshot.clients)
         text = text.replace("shop-orders-consumer", f"{snapshot.group}-consumer")  # each in pods of its own
@@ -76,6 +78,15 @@ def laid_out(folder: Path, base: GroupSnapshot, groups: int) -> tuple[Run, Seque
         write_decision(run.folder, policy, snapshot, pipeline.simulate(snapshot, policy))
         policies.append(policy)
     return run, policies
+
+
+def settled(snapshot: GroupSnapshot) -> GroupSnapshot:
+    """Return the group with every queue at the member that its strategy gives it to."""
+    given = allocate_group(
+        find_strategy(snapshot.strategy or ""), [state.queue for state in snapshot.queues], snapshot.clients
+    )
+    owners = {queue: client for client, queues in given.answer().items() for queue in queues}
+    return replace(snapshot, queues=tuple(replace(state, owner=owners[state.queue]) for state in snapshot.queues))
 
 
 def plan_each(run: Run, policies: Sequence[ConsumerScalingPolicy]) -> None:

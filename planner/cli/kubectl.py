@@ -104,10 +104,10 @@ def abort(name: Name, namespace: Namespace = None, kubeconfig: Kubeconfig = None
     """
     plan_namespace = _namespace(namespace, kubeconfig)
     with rollouts.open_cluster(kubeconfig) as api:
-        found = status.read_plan(api, plan_namespace, name)
-    if found.status.phase.is_final:
-        raise BadInputError(f"plan {name} has ended as {found.status.phase}: there is nothing to undo")
-    status.show(found, plan_namespace, Answer(Format.TEXT))
+        stored = status.read_plan(api, plan_namespace, name)
+    if stored.status.phase.is_final:
+        raise BadInputError(f"plan {name} has ended as {stored.status.phase}: there is nothing to undo")
+    status.show(stored, plan_namespace, Answer(Format.TEXT))
     _ask(f"Undo what plan {name} has done, and end it?")
     stored, _ = aborting.abort_plan(name, plan_namespace, kubeconfig, None, False)
     rollouts.print_end(stored)
