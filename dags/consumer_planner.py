@@ -70,11 +70,15 @@ HOLD_RUNS = int(os.environ.get("CONSUMER_PLANNER_HOLD_RUNS", "36"))
 PARAMS = {
     "policies": policies_field(),
     "source": source_field("recording", "a folder of planner record, replayed"),
-    "recording": text_field("Recording", "Recording: its folder.", section=SETTINGS),
-    "since": text_field(
-        "Since", "Recording: start, like 2026-11-21T10:00:00Z. Empty: the interval's.", section=SETTINGS
+    "recording": text_field(
+        "Recording", "With the source recording: the folder that planner record has written.", section=SETTINGS
     ),
-    "until": text_field("Until", "Recording: end, like 2026-11-21T11:00:00Z. Empty: the interval's.", section=SETTINGS),
+    "since": text_field(
+        "Since", "With the source recording: start, like 2026-11-21T10:00:00Z. Empty: the interval's.", section=SETTINGS
+    ),
+    "until": text_field(
+        "Until", "With the source recording: end, like 2026-11-21T11:00:00Z. Empty: the interval's.", section=SETTINGS
+    ),
     "watch_seconds": watch_field(
         f"the longest window of all policies, {EVERY.total_seconds() / 2:.0f} at most, and earlier runs' history. "
         "Groups that planner sample covers are looked at once"

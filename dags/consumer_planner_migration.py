@@ -47,7 +47,7 @@ from planner.orchestration.run_notes import leave_note
 PARAMS = {
     "policy": required_field(
         "Policy",
-        "ConsumerScalingPolicy of the group: a file on the workers, or k8s://NAMESPACE/NAME (in kubeconfig's cluster).",
+        "ConsumerScalingPolicy of the group: a file on the workers, or k8s://NAMESPACE/NAME (by the field kubeconfig).",
         examples=["/policies/shop.yaml", "k8s://shop/shop-orders"],
     ),
     "migration": Param(
@@ -59,7 +59,9 @@ PARAMS = {
         required=["kind"],
     ),
     "source": source_field("snapshot", "a file of planner snapshot, young enough for the policy"),
-    "snapshot": text_field("Snapshot", "Snapshot: its file.", section=SETTINGS),
+    "snapshot": text_field(
+        "Snapshot", "With the source snapshot: the file that planner snapshot has written.", section=SETTINGS
+    ),
     "watch_seconds": watch_field("the policy's window"),
     "data": data_field(),
     "namespace": namespace_field("the policy's own"),
@@ -68,11 +70,12 @@ PARAMS = {
 
 
 @task(task_display_name="Check the request", execution_timeout=SHORT)
-def check(params: Any = None) -> str:
+def check(params: Any = None, ti: Any = None) -> str:
     """Refuse a wrong policy or request before anything is watched; return the kind of migration."""
     from planner.runs import migration  # noqa: PLC0415
     from planner.storage.layout import local_folder  # noqa: PLC0415
 
+    leave_note(ti, "1 policy: 0 plans, 1 failed")  # unless a later task knows better
     with without_useless_retries():
         for name in ("data", "snapshot", "kubeconfig"):
             local_folder(params[name] or "", name)
@@ -105,7 +108,6 @@ def plan(params: Any = None, ti: Any = None) -> Any:
     """Write the plan; return what the other tasks have to know of it."""
     from planner.runs import migration  # noqa: PLC0415
 
-    leave_note(ti, "1 policy: 0 plans, 1 failed")
     with without_useless_retries():
         message = migration.plan(ti.xcom_pull(task_ids="observe"), params["migration"], params["namespace"])
     leave_note(ti, f"1 policy: 1 plan, 0 failed: {message['name']}, nobody has answered")

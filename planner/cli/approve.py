@@ -13,6 +13,8 @@ from planner.cli.rollouts import Kubeconfig, Namespace
 from planner.errors import BadInputError
 
 if TYPE_CHECKING:
+    from planner.deployments.api import RolloutApi
+    from planner.execution.ports import StoredPlan
     from planner.rollout.plan import RolloutPlan
 
 
@@ -69,18 +71,14 @@ def approve_in_cluster(
     name: str, namespace: str, kubeconfig: Path | None, expected_digest: str | None, phrases: Sequence[str]
 ) -> tuple["RolloutPlan", dict[str, Any]]:
     """Approve a plan of the cluster if it has the digest ``expected_digest``; return it, and the approval."""
-    from planner.deployments.clock import ServerClock
     from planner.deployments.plans import ClusterPlans, no_plan
-    from planner.documents.approve import check_approvable
 
     with rollouts.open_cluster(kubeconfig) as api:
         plans = ClusterPlans(api, namespace)
         stored = plans.read(name)
         if stored is None:
             raise no_plan(namespace, name)
-        if stored.status.phase.is_final:
-            raise BadInputError(f"plan {name} has ended as {stored.status.phase}: make a new one with planner plan")
-        check_approvable(stored.plan, stored.digest, expected_digest, phrases, ServerClock(api.server_time)())
+        check_open(api, stored, expected_digest, phrases)
         before = stored.requests.approval
         is_new = before is None or before.digest != stored.digest or bool(phrases)
         if is_new:
@@ -89,6 +87,16 @@ def approve_in_cluster(
     by = stored.requests.approval.by if stored.requests.approval else None
     answer = {"plan": name, "namespace": namespace, "digest": stored.digest, "by": by, "was_approved": not is_new}
     return stored.plan, answer
+
+
+def check_open(api: "RolloutApi", stored: "StoredPlan", expected_digest: str | None, phrases: Sequence[str]) -> None:
+    """Raise ``PlannerError`` unless the plan can be approved now, with these phrases, by the server's clock."""
+    from planner.deployments.clock import ServerClock
+    from planner.documents.approve import check_approvable
+
+    if stored.status.phase.is_final:
+        raise BadInputError(f"plan {stored.name} has ended as {stored.status.phase}: make a new one with planner plan")
+    check_approvable(stored.plan, stored.digest, expected_digest, phrases, ServerClock(api.server_time)())
 
 
 def print_approval(plan: str, made: "RolloutPlan", answer: dict[str, Any]) -> None:

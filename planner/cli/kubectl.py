@@ -75,6 +75,8 @@ def approve(name: Name, namespace: Namespace = None, kubeconfig: Kubeconfig = No
     plan_namespace = _namespace(namespace, kubeconfig)
     with rollouts.open_cluster(kubeconfig) as api:
         shown = status.read_plan(api, plan_namespace, name)
+        # Before anybody reads and types: a plan that is over is refused at once.
+        approving.check_open(api, shown, None, shown.plan.confirmations)
     print_explanation(explain_plan(shown.plan, is_short=True))
     phrases = [_phrase(phrase) for phrase in shown.plan.confirmations]
     _ask(f"Approve plan {name} with digest {shown.digest}?")
@@ -96,10 +98,16 @@ def resume(name: Name, namespace: Namespace = None, kubeconfig: Kubeconfig = Non
 
 @app.command()
 def abort(name: Name, namespace: Namespace = None, kubeconfig: Kubeconfig = None) -> None:
-    """Ask, and have the executor undo a plan, which is the controller as a rule. Exit code 1 where the answer is no."""
+    """Ask, and have the executor undo a plan, which is the controller as a rule.
+
+    Exit code 1 where the answer is no. A plan that has ended already is exit code 2.
+    """
     plan_namespace = _namespace(namespace, kubeconfig)
     with rollouts.open_cluster(kubeconfig) as api:
-        status.show(status.read_plan(api, plan_namespace, name), plan_namespace, Answer(Format.TEXT))
+        stored = status.read_plan(api, plan_namespace, name)
+    if stored.status.phase.is_final:
+        raise BadInputError(f"plan {name} has ended as {stored.status.phase}: there is nothing to undo")
+    status.show(stored, plan_namespace, Answer(Format.TEXT))
     _ask(f"Undo what plan {name} has done, and end it?")
     stored, _ = aborting.abort_plan(name, plan_namespace, kubeconfig, None, False)
     rollouts.print_end(stored)

@@ -30,7 +30,9 @@ PATIENCE_S = 300.0
 
 Namespace = Annotated[
     str | None,
-    typer.Option("--namespace", help="Namespace of the plan; default: the file's, or default.", show_default=False),
+    typer.Option(
+        "--namespace", "-n", help="Namespace of the plan; default: the file's, or default.", show_default=False
+    ),
 ]
 Kubeconfig = Annotated[
     Path | None, typer.Option(help="kubeconfig file; default: the pod's service account, or kubectl's own.")

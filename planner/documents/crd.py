@@ -214,7 +214,8 @@ def plan_resource() -> Resource:
             Column("Age", "date", ".metadata.creationTimestamp"),
             Column("Approver", "string", ".status.approval.by", is_wide=True),
             Column("Message", "string", ".status.message", is_wide=True),
-            Column("Why held", "string", ".status.held", is_wide=True),
+            # Not status.held: kubectl shows a null as "<no value>", and what is not held has one there.
+            Column("Why held", "string", '.status.conditions[?(@.reason=="Held")].message', is_wide=True),
         ),
         rules=(
             Rule(

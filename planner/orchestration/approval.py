@@ -18,7 +18,7 @@ if TYPE_CHECKING:
 CONFIRM, REASON = "confirm", "reason"
 """The fields of the phrases, where a step asks for one, and of why the person answers so."""
 
-RULE: Final = "A wrong phrase is refused, and the question is asked again: nothing is lost."
+RULE: Final = "A wrong phrase is refused, the log says which, and the question is asked again: nothing is lost."
 
 
 class AskApproval(ApprovalOperator):

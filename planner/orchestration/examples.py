@@ -67,5 +67,8 @@ EXAMPLES: Final[dict[str, tuple[str, dict[str, Any]]]] = {
 
 
 def examples_in_markdown() -> str:
-    """Return all examples as Markdown."""
-    return "\n\n".join(f"{words}:\n\n```\n{json.dumps(request)}\n```" for words, request in EXAMPLES.values())
+    """Return all examples as Markdown.
+
+    They are quoted text: of code that takes several lines Airflow's forms hide half of each line behind the next.
+    """
+    return "\n\n".join(f"{words}:\n\n> {json.dumps(request)}" for words, request in EXAMPLES.values())

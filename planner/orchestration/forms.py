@@ -155,7 +155,7 @@ def watch_field(default: str) -> Param:
         type=["null", "number"],
         minimum=0,
         title="Seconds to watch",
-        description=f"Live: how long to watch, a sample every 5 s. Empty: {default}.",
+        description=f"With the source live: how long to watch, a sample every 5 s. Empty: {default}.",
         section=SETTINGS,
     )
 

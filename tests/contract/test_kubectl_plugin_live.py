@@ -38,7 +38,7 @@ class Desk:
     def planner(self, *arguments: str, typed: str = "") -> Run:
         command = [str(control_plane_binary()), "kubectl", "planner", *arguments]
         return subprocess.run(
-            command, env=self.environment, input=typed, capture_output=True, text=True, timeout=240, check=False
+            command, env=self.environment, input=typed, capture_output=True, text=True, timeout=900, check=False
         )
 
     def plan(self, name: str, status: RolloutStatus | None = None) -> str:
@@ -125,9 +125,20 @@ def test_a_plan_that_is_not_there_or_has_ended_is_one_sentence(desk: Desk) -> No
     for arguments, said in (
         (("get", "absent"), f"there is no plan absent in namespace {desk.namespace}"),
         (("pause", "ended"), "plan ended has ended as Expired"),
+        (("approve", "ended"), "plan ended has ended as Expired"),
+        (("abort", "ended"), "plan ended has ended as Expired"),
         (("get", "-w", "--format", "json"), "--watch prints lines"),
     ):
         found = desk.planner(*arguments)
         assert (found.returncode, found.stdout) == (2, "")
         assert said in found.stderr
         assert "Traceback" not in found.stderr
+
+
+def test_a_plan_that_nothing_holds_has_no_reason_in_kubectls_wide_columns(desk: Desk) -> None:
+    """Red when the column takes a field that is null: kubectl prints "<no value>" for it."""
+    desk.plan("held", RolloutStatus(Phase.RUNNING, "goes on", held="2 of 3 pods are ready"))
+    desk.plan("free", RolloutStatus(Phase.RUNNING, "goes on"))
+    wide = desk.cluster.kubectl("get", "crp", "-n", desk.namespace, "-o", "wide")
+    assert "2 of 3 pods are ready" in wide
+    assert "<no value>" not in wide

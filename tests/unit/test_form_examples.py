@@ -10,4 +10,4 @@ from planner.orchestration.examples import EXAMPLES, examples_in_markdown
 def test_every_kind_has_an_example_that_the_planner_accepts(kind: str) -> None:
     words, request = EXAMPLES[kind]
     assert parse_request(request, kind).kind == kind
-    assert f"{words}:\n\n```\n{{" in examples_in_markdown()
+    assert f"{words}:\n\n> {{" in examples_in_markdown()

@@ -111,9 +111,9 @@ def read_table(
             labels = {k: v for k, v in series.labels.items() if k not in (_READING, "__name__")}
             readings_by_labels.setdefault(tuple(sorted(labels.items())), {})[series.labels.get(_READING, "")] = series
     least = np.nextafter(0, 1) if metric.zero_is_unknown else 0.0
-    for labels, readings in readings_by_labels.items():
-        _check_scrapes(dict(labels), readings.get(_TIME), step_s)
-    lines = [_dense(dict(labels), readings, grid, step_s) for labels, readings in readings_by_labels.items()]
+    for pairs, readings in readings_by_labels.items():
+        _check_scrapes(dict(pairs), readings.get(_TIME), step_s)
+    lines = [_dense(dict(pairs), readings, grid, step_s) for pairs, readings in readings_by_labels.items()]
     runs = [known for line in lines if (known := _drop_unknown(line, least, is_timed=is_timed)) is not None]
     return _table(family, metric, runs, grid, step_s)
 

@@ -14,6 +14,7 @@ from pathlib import Path
 import pytest
 import yaml
 
+from planner.cli.console import print_next
 from planner.cli.examples import EXAMPLES
 from planner.cli.main import app
 from tests.sample_builders import POLICY
@@ -169,3 +170,8 @@ def test_a_reader_that_went_away_is_no_fault() -> None:
             check=False,
         )
     assert (ended.returncode, ended.stderr) == (0, "")
+
+
+def test_a_policy_in_the_cluster_is_named_in_the_next_command_as_it_was(capsys: pytest.CaptureFixture[str]) -> None:
+    print_next(f"planner plan snap.json --policy {Path('k8s://shop/orders')} -o plan.yaml")
+    assert capsys.readouterr().out == "Next: planner plan snap.json --policy k8s://shop/orders -o plan.yaml\n"

@@ -1,5 +1,6 @@
 """The definitions say what the planner's types say, in the form that Kubernetes takes, and lose nothing."""
 
+import re
 from collections.abc import Iterator
 from dataclasses import replace
 from datetime import timedelta
@@ -190,9 +191,11 @@ def test_names_columns_and_status_are_what_kubectl_shows() -> None:
 
 
 def at(document: Any, path: str) -> Any:
-    """Return what a column's path leads to; of conditions it names one by its type."""
-    for name in path.replace('[?(@.type=="Held")]', ".0").strip(".").split("."):
-        document = document[int(name)] if isinstance(document, list) else document[name]
+    """Return what a column's path leads to; of conditions it names one by a field of it."""
+    for name, field, value in re.findall(r'\.(\w+)(?:\[\?\(@\.(\w+)=="(\w+)"\)\])?', path):
+        document = document[name]
+        if field:
+            document = next(one for one in document if one[field] == value)
     return document
 
 
