@@ -11,7 +11,7 @@ import pytest
 from planner.documents.data import SAMPLE
 from planner.errors import OutOfReachError, UnknownNameError
 from planner.model.brokers import BrokerState, GroupSettings
-from planner.model.membership import Member, Subscription, UnlistedActivity
+from planner.model.membership import Member, OtherGroup, Subscription, UnlistedActivity
 from planner.model.queues import MessageQueue
 from planner.model.samples import GroupSample
 from planner.sources.rocketmq import RocketMQAdmin, TimeLimits, group_names, list_groups, observe_group, observe_groups
@@ -631,6 +631,39 @@ def test_many_groups_share_what_is_the_same_for_all() -> None:
     assert {code: counts[code] for code in shared} == shared
     assert counts[105] == 2 + 20  # topics T and %RETRY%g, which members want, once; each group's own retry topic
     assert (counts[203], counts[208], counts[307]) == (40 + 2, 40, 40)  # the proxies once
+
+
+def test_other_groups_of_the_same_clients_are_listed(world: FakeCluster) -> None:
+    """Red where nobody asks: then one client that rebalances for two groups stays unknown."""
+    for broker in world.brokers:
+        broker.groups = ["g", "mails", "bills"]
+        broker.others = {"mails": ["m2", "m7"], "bills": []}
+    sample = look(world)
+    assert sample.rocketmq is not None
+    assert (sample.rocketmq.other_groups, sample.problems) == ((OtherGroup("mails", ("m2",)),), ())
+    assert requests_of(world).count(38) == 3, "one broker is asked that lists all members"
+    world.broker("a").elsewhere = {"mails": "10.9.9.9:1"}
+    found = look(world).rocketmq
+    assert found is not None
+    assert found.other_groups == (), "an equal id of another process is another client"
+
+
+def test_ids_that_one_consumer_made_up_are_of_no_other_group(world: FakeCluster) -> None:
+    for broker in world.brokers:
+        broker.groups, broker.others = ["g", "mails"], {"mails": ["10.0.0.1@7#1234567"]}
+        broker.members = {"10.0.0.1@7#1234567": ["10.0.0.1:1"]}
+    sample = look(world)
+    assert sample.rocketmq is not None
+    assert (sample.rocketmq.other_groups, requests_of(world).count(38)) == ((), 0)
+
+
+def test_other_groups_that_brokers_do_not_show_are_counted(world: FakeCluster) -> None:
+    for broker in world.brokers:
+        broker.groups, broker.fails = ["g", "mails"], {38: 16}
+    assert [problem for problem in look(world).problems if "does not show the members" in problem] == [
+        "broker a does not show the members of 2 of 2 groups, which the same clients may serve: planner doctor --all "
+        "reads all"
+    ]
 
 
 def test_failure_of_one_group_is_its_own(world: FakeCluster) -> None:
