@@ -22,7 +22,8 @@ MOST_GROUPS: Final = 1_000
 
 _OF_ONE_CONSUMER: Final = re.compile(r"#\d+(@|$)")
 
-MembersByGroup = Mapping[str, frozenset[str]]
+Connections = frozenset[tuple[str, str]]
+"""Client ids with the addresses from which they are connected."""
 
 
 def other_groups(
@@ -30,39 +31,28 @@ def other_groups(
 ) -> tuple[tuple[OtherGroup, ...], tuple[str, ...]]:
     """Return the other groups that some of these clients are members of, by name, and what could not be learned.
 
-    A client's heartbeat names all its groups (``HeartbeatData``), so one broker that lists it knows them.
+    A client's heartbeat names all its groups (``HeartbeatData``), so one broker that lists it knows them. It is the
+    same client where it has the same connection: equal ids of two processes are two clients.
     """
     left = {client_id for client_id in client_ids if not _OF_ONE_CONSUMER.search(client_id)}
     found: dict[str, set[str]] = {}
     problems: list[str] = []
     for report in reports:
-        listed = left & set(report.present_ids)
-        if not listed:
+        mine = {(each.client_id, each.address) for each in report.connections or () if each.client_id in left}
+        if not mine:
             continue
-        left -= listed
-        ask = partial(_members, session, report.broker)
-        members, unasked = session.admin.standing.get(("members", report.broker.broker), ask)
+        left -= {client_id for client_id, _ in mine}
+        ask = partial(_connected, session, report.broker)
+        connected, unasked = session.admin.standing.get(("connected", report.broker.broker), ask)
         problems += unasked
-        for other, ids in members.items():
-            if other != group and (both := _with_one_connection(session, report, other, listed & ids)):
-                found.setdefault(other, set()).update(both)
+        for other, theirs in connected.items():
+            if other != group and (both := mine & theirs):
+                found.setdefault(other, set()).update(client_id for client_id, _ in both)
     return tuple(OtherGroup(other, tuple(sorted(ids))) for other, ids in sorted(found.items())), tuple(problems)
 
 
-def _with_one_connection(session: QuerySession, report: BrokerReport, other: str, ids: set[str]) -> set[str]:
-    """Return the ids that have the same connection in both groups: equal ids of two processes are two clients."""
-    if not ids or report.connections is None:
-        return ids
-    asked = session.ask(report.broker, session.admin.connections, other)
-    told = None if failure_of(asked) else asked.result()
-    if told is None:
-        return set()
-    mine = {(each.client_id, each.address) for each in report.connections}
-    return {each.client_id for each in told.connections if (each.client_id, each.address) in mine} & ids
-
-
-def _members(session: QuerySession, broker: BrokerAddress) -> tuple[MembersByGroup, tuple[str, ...]]:
-    """Return the members of every group at a broker, and in a sentence which groups are not among them.
+def _connected(session: QuerySession, broker: BrokerAddress) -> tuple[Mapping[str, Connections], tuple[str, ...]]:
+    """Return the connections of every group at a broker, and in a sentence which groups are not among them.
 
     None where the broker does not report its groups' settings, which ``broker_states`` names.
     """
@@ -70,10 +60,15 @@ def _members(session: QuerySession, broker: BrokerAddress) -> tuple[MembersByGro
     names = [] if isinstance(settings, Exception) else sorted(name for name in settings if not is_own(name))
     if len(names) < 2:
         return {}, ()
-    asked = {name: session.ask(broker, session.admin.member_ids, name) for name in names[:MOST_GROUPS]}
+    asked = {name: session.ask(broker, session.admin.connections, name) for name in names[:MOST_GROUPS]}
     silent = {name for name, future in asked.items() if failure_of(future) is not None}
-    members = {name: frozenset(future.result()) for name, future in asked.items() if name not in silent}
-    return members, tuple(_unasked(broker, len(names), len(silent)))
+    told = {name: future.result() for name, future in asked.items() if name not in silent}
+    connected = {
+        name: frozenset((each.client_id, each.address) for each in answer.connections)
+        for name, answer in told.items()
+        if answer is not None
+    }
+    return connected, tuple(_unasked(broker, len(names), len(silent)))
 
 
 def _unasked(broker: BrokerAddress, groups: int, silent: int) -> Iterator[str]:

@@ -22,8 +22,7 @@ class FakeBroker:
     consumer offset, ``held`` (topic, queue id) to its first and last offset, ``fails`` a request code to the answer
     code that is given for it. ``uncommitted`` queues have offset 0 among ``offsets`` without a commit; ``version``
     heads the answers; ``ahead_s`` is how wrong its clock is. ``groups`` are those with settings or commits, ``others``
-    has the members of those that are not the members above, ``elsewhere`` the address from which all those of a group
-    come.
+    has the members of groups that have other ones than those above.
     """
 
     name: str
@@ -41,8 +40,7 @@ class FakeBroker:
     version: int = 513
     ahead_s: float = 0.0
     groups: list[str] = field(default_factory=lambda: ["g"])
-    others: dict[str, list[str]] | None = None
-    elsewhere: dict[str, str] = field(default_factory=dict)
+    others: dict[str, dict[str, list[str]]] = field(default_factory=dict)
     proxies: list[str] = field(default_factory=list)
     popped_ms: int | None = None
     acknowledged_per_s: float | None = None
@@ -74,8 +72,6 @@ class FakeBroker:
 
     def _ids(self, request: Command, wire: Wire) -> None:
         ids = [one for one, addresses in self.members.items() for _ in addresses if one not in self.unlisted]
-        if self.others is not None and request.fields["consumerGroup"] in self.others:
-            ids = self.others[request.fields["consumerGroup"]]
         if ids:
             wire.answer(request, body=java_json.body({"consumerIdList": ids}))
         else:
@@ -106,13 +102,8 @@ class FakeBroker:
             wire.answer(request, code=206, remark=f"the consumer group[{request.fields['consumerGroup']}] not online")
             return
         connections = [
-            {
-                "clientAddr": self.elsewhere.get(request.fields["consumerGroup"], address),
-                "clientId": client_id,
-                "language": "JAVA",
-                "version": 513,
-            }
-            for client_id, addresses in self.members.items()
+            {"clientAddr": address, "clientId": client_id, "language": "JAVA", "version": 513}
+            for client_id, addresses in self.others.get(request.fields["consumerGroup"], self.members).items()
             for address in addresses
         ]
         subscribed = {topic: {"topic": topic} for topic in self.subscribed}
