@@ -20,7 +20,7 @@ from planner.sources.rocketmq.query_session import QuerySession, failure_of
 MOST_GROUPS: Final = 1_000
 """Groups of one broker that are asked for their members, some milliseconds each."""
 
-_OF_ONE_CONSUMER: Final = re.compile(r"#\d+(@|$)")
+_NANOSECONDS: Final = re.compile(r"#\d+(@|$)")
 
 Connections = frozenset[tuple[str, str]]
 """Client ids with the addresses from which they are connected."""
@@ -34,8 +34,8 @@ def other_groups(
     A client's heartbeat names all its groups (``HeartbeatData``), so one broker that lists it knows them. It is the
     same client where it has the same connection: equal ids of two processes are two clients.
     """
-    left = {client_id for client_id in client_ids if not _OF_ONE_CONSUMER.search(client_id)}
-    found: dict[str, set[str]] = {}
+    left = {client_id for client_id in client_ids if not _NANOSECONDS.search(client_id)}
+    clients_of: dict[str, set[str]] = {}
     problems: list[str] = []
     for report in reports:
         mine = {(each.client_id, each.address) for each in report.connections or () if each.client_id in left}
@@ -47,8 +47,8 @@ def other_groups(
         problems += unasked
         for other, theirs in connected.items():
             if other != group and (both := mine & theirs):
-                found.setdefault(other, set()).update(client_id for client_id, _ in both)
-    return tuple(OtherGroup(other, tuple(sorted(ids))) for other, ids in sorted(found.items())), tuple(problems)
+                clients_of.setdefault(other, set()).update(client_id for client_id, _ in both)
+    return tuple(OtherGroup(other, tuple(sorted(ids))) for other, ids in sorted(clients_of.items())), tuple(problems)
 
 
 def _connected(session: QuerySession, broker: BrokerAddress) -> tuple[Mapping[str, Connections], tuple[str, ...]]:
@@ -62,10 +62,10 @@ def _connected(session: QuerySession, broker: BrokerAddress) -> tuple[Mapping[st
         return {}, ()
     asked = {name: session.ask(broker, session.admin.connections, name) for name in names[:MOST_GROUPS]}
     silent = {name for name, future in asked.items() if failure_of(future) is not None}
-    told = {name: future.result() for name, future in asked.items() if name not in silent}
+    answers = {name: future.result() for name, future in asked.items() if name not in silent}
     connected = {
         name: frozenset((each.client_id, each.address) for each in answer.connections)
-        for name, answer in told.items()
+        for name, answer in answers.items()
         if answer is not None
     }
     return connected, tuple(_unasked(broker, len(names), len(silent)))

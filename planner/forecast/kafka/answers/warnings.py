@@ -73,9 +73,9 @@ def _about_names(scenario: Scenario, simulation: Simulation) -> Iterator[str]:
         shown = "how many is known, which is shown for one order"
         yield (
             f"which partitions {scenario.request.assignor_after} moves is settled by the hash order of the members' "
-            f"real ids: {f'members that come again get {by_ends}' if simulation.names.again else shown}"
+            f"real ids: {f'members that come again get {by_ends}' if simulation.names.successor_ids else shown}"
         )
-    elif simulation.names.again and _assignors(scenario) <= POSITIONAL:
+    elif simulation.names.successor_ids and _assignors(scenario) <= POSITIONAL:
         yield (
             "several members have one client.id, so that the random ends of their ids decide who gets what: members "
             f"that come again get {by_ends}; a client.id of its own for each member keeps its partitions"
