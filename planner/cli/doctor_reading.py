@@ -134,10 +134,8 @@ def _of_policy(options: DoctorOptions, path: Path) -> Read:
             status.update(f"watching group {group} for {duration(options.watch_s)}: {count} samples")
     samples = _with(survey_result.samples[group], _deployment(serving, survey_result))
     stated, bound = policy.snapshot_settings, policy.objective.oldest_message_s
-    return Read(
-        [GroupEvidence(samples, survey_result.pace.sample_every_s, stated.strategy, bound, stated.timing)],
-        survey_result,
-    )
+    evidence = GroupEvidence(samples, survey_result.pace.sample_every_s, stated.strategy, bound, stated.timing)
+    return Read(with_shared_clients([evidence]), survey_result)
 
 
 def _of_installation(options: DoctorOptions, opening: AbstractContextManager[OpenInstallation]) -> Read:

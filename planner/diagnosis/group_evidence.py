@@ -14,7 +14,7 @@ from planner.history.work import MemberWork, member_work
 from planner.inference import Inference, infer, observation_of
 from planner.model.deployments import Deployment
 from planner.model.intervals import QueueInterval
-from planner.model.membership import GroupMember, Member, rocketmq_members
+from planner.model.membership import GroupMember, Member, OtherGroup, rocketmq_members
 from planner.model.queues import Queue
 from planner.model.routes import TopicRoute
 from planner.model.samples import GroupSample, QueueOffsets
@@ -42,21 +42,13 @@ ADOPTS_ROUTES_S = 120.0
 """A member older than this has surely adopted all routes (poll 30 s, tick 20 s; 40 s observed for retry queues)."""
 
 
-@dataclass(frozen=True, slots=True)
-class OtherGroupOfClients:
-    """Another group, and the client ids that are members of both."""
-
-    group: str
-    clients: tuple[str, ...]
-
-
 @dataclass(frozen=True)
 class GroupEvidence:
     """One group as its ``samples`` show it, oldest first, at least one.
 
     ``sample_every_s`` is the pause between samples. ``stated_strategy`` and ``oldest_message_s`` (how long the oldest
-    message may wait) come from the group's policy, where there is one. ``others`` are the groups read beside it that
-    have members of the same client ids.
+    message may wait) come from the group's policy, where there is one. ``others`` are the groups that have members of
+    the same client ids, as far as they were read beside it or brokers listed them.
     """
 
     samples: tuple[GroupSample, ...]
@@ -64,7 +56,7 @@ class GroupEvidence:
     stated_strategy: str | None = None
     oldest_message_s: float | None = None
     timing: KafkaTiming | None = None
-    others: tuple[OtherGroupOfClients, ...] = ()
+    others: tuple[OtherGroup, ...] = ()
 
     def __post_init__(self) -> None:
         if not self.samples:

@@ -5,16 +5,17 @@ from collections.abc import Iterator, Sequence
 from dataclasses import replace
 
 from planner.diagnosis.finding import Gap, Severity, Symptom
-from planner.diagnosis.group_evidence import GroupEvidence, OtherGroupOfClients
+from planner.diagnosis.group_evidence import GroupEvidence
 from planner.diagnosis.phrases import some, verb
+from planner.model.membership import OtherGroup
 from planner.text.words import counted
 
 
 def with_shared_clients(evidences: Sequence[GroupEvidence]) -> list[GroupEvidence]:
     """Return the evidence on each group with the other groups of its clients, by equal client ids of one cluster.
 
-    Only of systems in which one client serves several groups (``System.shared_client``); ids of Kafka's clients are
-    mere names.
+    Those count that were read together, and those of which brokers listed the members beside a group's own. Only of
+    systems in which one client serves several groups (``System.shared_client``); ids of Kafka's are mere names.
     """
     groups_of: defaultdict[tuple[str, str, str], list[str]] = defaultdict(list)
     for evidence in evidences:
@@ -27,18 +28,18 @@ def _key(evidence: GroupEvidence, client: str) -> tuple[str, str, str]:
     return evidence.newest.system, evidence.newest.cluster, client
 
 
-def _others(
-    evidence: GroupEvidence, groups_of: defaultdict[tuple[str, str, str], list[str]]
-) -> Iterator[OtherGroupOfClients]:
+def _others(evidence: GroupEvidence, groups_of: defaultdict[tuple[str, str, str], list[str]]) -> Iterator[OtherGroup]:
     if evidence.system.shared_client is None:
         return
-    shared: defaultdict[str, list[str]] = defaultdict(list)
+    shared: defaultdict[str, set[str]] = defaultdict(set)
     for client in evidence.clients:
         for group in groups_of[_key(evidence, client)]:
             if group != evidence.group:
-                shared[group].append(client)
+                shared[group].add(client)
+    for other in evidence.newest.rocketmq.other_groups if evidence.newest.rocketmq else ():
+        shared[other.group].update(other.clients)
     for group, clients in sorted(shared.items()):
-        yield OtherGroupOfClients(group, tuple(sorted(clients)))
+        yield OtherGroup(group, tuple(sorted(clients)))
 
 
 def shared_clients(evidence: GroupEvidence) -> Iterator[Symptom | Gap]:

@@ -114,7 +114,15 @@ def _without_news(body: Any) -> Any:
             del pod["deletion_cost_by"]
     if isinstance(body, dict):
         _drop_unknown(body)
+        _drop_other_groups(body)
     return body
+
+
+def _drop_other_groups(body: dict[str, Any]) -> None:
+    """Remove the other groups of the clients of a sample or snapshot, where there are none."""
+    for group in (body, body.get("rocketmq")):
+        if isinstance(group, dict) and not group.get("other_groups", ...):
+            del group["other_groups"]
 
 
 def _drop_unknown(body: dict[str, Any]) -> None:

@@ -52,6 +52,14 @@ class Subscription:
 
 
 @dataclass(frozen=True, slots=True)
+class OtherGroup:
+    """Another group, and the client ids that are members of both."""
+
+    group: str
+    clients: tuple[str, ...]
+
+
+@dataclass(frozen=True, slots=True)
 class Member:
     """One running client of a RocketMQ group.
 

@@ -5,7 +5,7 @@ from datetime import datetime
 
 from planner.model.brokers import BrokerState
 from planner.model.deployments import Deployment
-from planner.model.membership import BrokerMembers, GroupMember, UnlistedActivity
+from planner.model.membership import BrokerMembers, GroupMember, OtherGroup, UnlistedActivity
 from planner.model.queues import Queue
 from planner.model.routes import RouteTable
 from planner.model.times import check_time
@@ -67,7 +67,8 @@ class RocketMQGroup:
     ``message_models`` ``CLUSTERING`` or ``BROADCASTING``. Both are empty while nobody is connected. ``brokers`` are in
     name order. ``unlisted`` says what brokers know of consumers that they do not list; ``None`` in older samples, and
     where the listed members explain everything. ``proxies`` has the members that each proxy of the policy lists, with
-    its address for ``broker``; empty where the policy names none.
+    its address for ``broker``; empty where the policy names none. ``other_groups`` are those that clients of this one
+    serve, too.
     """
 
     consume_types: tuple[str, ...] = ()
@@ -75,6 +76,7 @@ class RocketMQGroup:
     brokers: tuple[BrokerState, ...] = ()
     unlisted: UnlistedActivity | None = None
     proxies: tuple[BrokerMembers, ...] = ()
+    other_groups: tuple[OtherGroup, ...] = ()
 
 
 @dataclass(frozen=True, slots=True)

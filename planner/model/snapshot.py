@@ -5,7 +5,7 @@ from datetime import datetime
 from typing import Any
 
 from planner.model.deployments import Deployment
-from planner.model.membership import KafkaMember
+from planner.model.membership import KafkaMember, OtherGroup
 from planner.model.queues import Queue
 from planner.model.times import check_time
 
@@ -218,6 +218,7 @@ class GroupSnapshot:
     pods that run another number of them. Files of a release that did not write it down are of groups with one member in
     each pod, the only ones that it planned for.
     ``new_pods`` is what the policy states of pods that do not run yet.
+    ``other_groups`` are those that the same clients serve: one client rebalances for all of them.
     """
 
     system: str
@@ -252,6 +253,7 @@ class GroupSnapshot:
     members_per_pod_source: str = ""
     uneven_pods: tuple[str, ...] = ()
     new_pods: NewPods = NO_STATEMENT
+    other_groups: tuple[OtherGroup, ...] = ()
 
     def __post_init__(self) -> None:
         check_time(f"snapshot of group {self.group}", self.at)

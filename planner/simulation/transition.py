@@ -15,9 +15,11 @@ from planner.forecast.answers import run_totals
 from planner.forecast.common.tails import Tail, find_tail
 from planner.forecast.trials import Floats, Totals, interval, pool_totals
 from planner.model.snapshot import GroupSnapshot
+from planner.model.systems import system_named
 from planner.simulation.bounds import ENDS
 from planner.simulation.group_model import Change, Request, group_model
 from planner.simulation.outcome import NO_TRANSITION, CandidateOutcome, LongTail, Messages, Seconds, Transition
+from planner.text.words import counted, some
 
 TRIALS = 200
 """Trials of each candidate, the same from the command line and on Spark."""
@@ -33,6 +35,7 @@ def with_transition(
     """
     if outcome.is_current:
         return replace(outcome, transition=NO_TRANSITION)
+    outcome = replace(outcome, unknowns=(*outcome.unknowns, *_of_other_groups(snapshot)))
     if (by_rule := group_model(snapshot).cost_by_rule(outcome)) is not None:
         return by_rule
     try:
@@ -44,6 +47,20 @@ def with_transition(
     assumed = group_model(snapshot).assumptions(outcome)
     unknowns = (*outcome.unknowns, *assumed, *_in_order(outcome, snapshot))
     return replace(outcome, transition=_transition(totals), unknowns=unknowns)
+
+
+def _of_other_groups(snapshot: GroupSnapshot) -> Iterator[str]:
+    """Yield what the forecast of one group leaves out where its clients serve others, too."""
+    shared = system_named(snapshot.system).shared_client
+    if not snapshot.other_groups or shared is None:
+        return
+    clients = {client for other in snapshot.other_groups for client in other.clients}
+    names = some([other.group for other in snapshot.other_groups])
+    yield (
+        f"what the rebalances of {names} do to this group, and this change to them: {counted(len(clients), 'client')} "
+        f"of this group {'is a member' if len(clients) == 1 else 'are members'} there, too, and {shared} "
+        "(spec.scaleTargetRef.sharedWith has groups of the same pods planned together)"
+    )
 
 
 def _in_order(outcome: CandidateOutcome, snapshot: GroupSnapshot) -> Iterator[str]:

@@ -76,6 +76,7 @@ def build_snapshot(
         members_per_pod_source=size.source,
         uneven_pods=size.uneven,
         new_pods=settings.new_pods,
+        other_groups=newest.rocketmq.other_groups if newest.rocketmq else (),
     )
 
 

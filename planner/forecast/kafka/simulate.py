@@ -81,7 +81,7 @@ def _play(context: RebalanceContext) -> MembershipTimeline:
 
 def _shown(scenario: Scenario, names: Names, assignments: Assignments, membership: MembershipTimeline) -> Indexes:
     """Return the member that owns each partition afterwards: most trials', or with newcomers sorting last."""
-    if names.are_sampled and not names.renamed:
+    if names.are_sampled and not names.renamed and not names.successor_ids:
         return scenario.member_of[assignments.settled(scenario.final, 0, AFTER)]
     most = int(np.bincount(membership.state).argmax())
     return scenario.member_of[assignments.owners(most)]

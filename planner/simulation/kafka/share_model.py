@@ -10,7 +10,14 @@ from planner.forecast.kafka.request.changes import Change
 from planner.forecast.kafka.request.request import ForecastRequest
 from planner.model.snapshot import SHARE, GroupSnapshot
 from planner.simulation.kafka.model import KafkaModel
-from planner.simulation.kafka.share import MOST_LOCKS, MOST_MEMBERS, busiest_fraction, most_partitions, simulate_share
+from planner.simulation.kafka.share import (
+    MOST_LOCKS,
+    MOST_MEMBERS,
+    MOST_POLLED,
+    busiest_fraction,
+    most_partitions,
+    simulate_share,
+)
 from planner.simulation.leaving import ByShare, Leaving
 from planner.simulation.need import Need
 from planner.simulation.outcome import NO_TRANSITION, CandidateOutcome
@@ -19,6 +26,10 @@ from planner.text.words import counted
 LOCK_S, SESSION_S, HEARD_S, DELIVERIES = 30, 45, 6, 5
 """``group.share.record.lock.duration.ms``, ``group.share.session.timeout.ms``, one ``assignment.interval.ms`` and one
 ``heartbeat.interval.ms``, and ``group.share.delivery.count.limit``, where nobody set them (Kafka 4.3.1)."""
+
+
+UNTIL_POLLED = "and on until the member that takes it over has done its batch and polls"
+"""A member hears at once what it reads from now on, and fetches it by its next poll."""
 
 
 def kafka_model(snapshot: GroupSnapshot) -> KafkaModel:
@@ -117,15 +128,18 @@ def _costs_of_stop(stopped: int, outcome: CandidateOutcome, partitions: int) -> 
     records = f"{most_partitions(partitions, outcome.members + stopped) * MOST_LOCKS:,} records"
     yield (
         f"what the stop of {members} costs: each may have acquired up to {records}. A member that closes gives "
-        f"back at once what it has not acknowledged, and what its listener had done of that is done twice; a partition "
-        f"that no other member reads stands 0 to {HEARD_S} s"
+        f"back at once what it has not acknowledged, and what its listener had done of that is done twice: librdkafka "
+        f"acknowledges by the next poll alone, so its last batch comes again whole, up to {MOST_POLLED} records. A "
+        f"partition that no other member reads stands 0 to {HEARD_S} s, {UNTIL_POLLED}"
     )
     yield (
-        f"whether they are killed before that: then their records come again {LOCK_S} s later at most "
-        f"(group.share.record.lock.duration.ms), and a partition that no other member reads stands up to "
-        f"{SESSION_S + HEARD_S} s (group.share.session.timeout.ms)"
+        f"whether they are killed before that: then their records come again as the broker sees their connections "
+        f"close, or {LOCK_S} s later at most (group.share.record.lock.duration.ms) where it does not. Those of a "
+        f"partition that no other member reads come again with it: it stands up to {SESSION_S + HEARD_S} s "
+        f"(group.share.session.timeout.ms), {UNTIL_POLLED}"
     )
     yield (
         f"how often records were delivered before: each that comes again uses up one of {DELIVERIES} deliveries "
-        "(group.share.delivery.count.limit), and after the last one the broker gives it up"
+        "(group.share.delivery.count.limit), also where no listener had seen it yet, and after the last one the broker "
+        "gives it up"
     )

@@ -30,6 +30,7 @@ from planner.sources.rocketmq.client import RocketMQAdmin
 from planner.sources.rocketmq.groups import groups_in
 from planner.sources.rocketmq.members import members_of
 from planner.sources.rocketmq.offsets import offsets_of
+from planner.sources.rocketmq.other_groups import other_groups
 from planner.sources.rocketmq.proxies import proxy_reports, reports_a_member
 from planner.sources.rocketmq.query_session import QuerySession
 from planner.sources.rocketmq.topics import check_queues, dead_letters, missed_topics, routes_of, topics_to_read
@@ -144,6 +145,8 @@ def _sample(
     members, member_problems = members_of(session, reports, through_proxies, group)
     if topics is None and (missed := missed_topics(members, topic_names)):
         read = read.join(_read_topics(session, reports, group, missed))
+    remoting = [member.client_id for member in members if member.protocol != "grpc"]
+    others, other_problems = other_groups(session, reports, group, remoting)
     sample_cluster, cluster_problems = cluster_name(reports, cluster)
     problems = (
         *cluster_problems,
@@ -158,6 +161,7 @@ def _sample(
         *letter_problems,
         *state_problems,
         *unlisted_problems,
+        *other_problems,
         *hidden_lag(everywhere, unlisted, group),
     )
     took_s = time.monotonic() - start
@@ -180,6 +184,7 @@ def _sample(
             brokers=states,
             unlisted=unlisted,
             proxies=tuple(report.listed for report in through_proxies),
+            other_groups=others,
         ),
     )
 

@@ -50,6 +50,7 @@ class KafkaCase:
     members: int = 2
     pattern: str = ""
     client: str = ""
+    queues: int = QUEUES
 
     @property
     def protocol(self) -> str:

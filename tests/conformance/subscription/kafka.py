@@ -10,7 +10,6 @@ from tests.conformance.kafka.coordinator import look
 from tests.conformance.subscription.cases import (
     CALM_S,
     MOST_S,
-    QUEUES,
     RATE,
     SETTLED_S,
     STEP_S,
@@ -78,7 +77,7 @@ class Group:
             picture is not None
             and picture.is_stable
             and len(picture.ids) == self.case.members
-            and len(picture.owners) == QUEUES * len(topics)
+            and len(picture.owners) == self.case.queues * len(topics)
         )
 
     def request(self, ids: Mapping[str, str], owners: Mapping[Queue, str], change: Document) -> Document:
@@ -96,7 +95,7 @@ class Group:
             "group": case.name,
             "protocol": case.protocol,
             "strategy": case.assignor,
-            "partitions": {topic: [{"rate": RATE, "lag": 0}] * QUEUES for topic in self.topics("".join(used))},
+            "partitions": {topic: [{"rate": RATE, "lag": 0}] * case.queues for topic in self.topics("".join(used))},
             "members": [
                 {
                     "id": ids[name],
@@ -124,8 +123,8 @@ class Group:
             topic = self.topics("b")[0]
             change: Document = {"kind": "subscription", "matches": topic, "evaluated_by": case.pattern}
             request, began = self.request(picture.ids, owners, change), time.time()
-            self.cluster.create_topic(topic, QUEUES)
-            self.clients.produce(f"{case.name}.late", curves([topic]))
+            self.cluster.create_topic(topic, case.queues)
+            self.clients.produce(f"{case.name}.late", curves([topic], case.queues))
             time.sleep(STEP_S + AGE_MS / 1000)
             return self.seen(request, began, [], picture.ids)
         change = {
@@ -160,10 +159,10 @@ class Group:
         return Outcome(self.case.name, request, reads, named, until_s)
 
 
-def curves(topics: Sequence[str]) -> list[PartitionCurve]:
+def curves(topics: Sequence[str], queues: int) -> list[PartitionCurve]:
     """Return the same rate for each partition."""
     return [
-        PartitionCurve(topic, number, ((0.0, RATE), (MOST_S, RATE))) for topic in topics for number in range(QUEUES)
+        PartitionCurve(topic, number, ((0.0, RATE), (MOST_S, RATE))) for topic in topics for number in range(queues)
     ]
 
 
@@ -174,8 +173,8 @@ def watch_kafka(cluster: KafkaCluster, cases: Sequence[KafkaCase]) -> list[Outco
     groups = [Group(case, cluster, clients) for case in cases]
     for group in groups:
         for topic in group.created:
-            cluster.create_topic(topic, QUEUES)
-    producer.produce("all", curves([topic for group in groups for topic in group.created]))
+            cluster.create_topic(topic, group.case.queues)
+    producer.produce("all", [curve for group in groups for curve in curves(group.created, group.case.queues)])
     turns = Turns(len(groups))
     with ThreadPoolExecutor(len(groups)) as pool:
         return list(pool.map(lambda index: groups[index].run(turns, index), range(len(groups))))

@@ -5,6 +5,8 @@ from dataclasses import replace
 from planner.diagnosis.diagnose import examine
 from planner.diagnosis.group_evidence import GroupEvidence
 from planner.diagnosis.shared_clients import with_shared_clients
+from planner.model.membership import OtherGroup
+from planner.model.samples import RocketMQGroup
 from tests.unit.diagnosis.patients import healthy, kafka
 
 
@@ -28,6 +30,14 @@ def test_both_groups_name_the_client_ids_that_they_share_and_a_third_group_none(
     assert "a notification of one group has the others rebalance, too" in finding.consequence
     expected = {"orders": ["shared-client"], "mails": ["shared-client"], "bills": []}
     assert codes_of([first, second, third]) == expected
+
+
+def test_other_groups_that_brokers_listed_beside_the_only_one_that_was_read_are_named() -> None:
+    orders = healthy(clients=("c1", "c2"))
+    known = RocketMQGroup(other_groups=(OtherGroup("mails", ("c2",)),))
+    alone = replace(orders, samples=tuple(replace(sample, rocketmq=known) for sample in orders.samples))
+    (finding,) = [one for one in examine(with_shared_clients([alone])[0]).findings if one.code == "shared-client"]
+    assert (finding.about, finding.title) == (("c2",), "1 of 2 members also runs other groups: mails")
 
 
 def test_equal_ids_of_another_cluster_or_of_kafka_say_nothing() -> None:

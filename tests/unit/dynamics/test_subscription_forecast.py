@@ -1,6 +1,7 @@
 """Members that come back with other topics or tags one by one: who owns what, what is unread, what is filtered away."""
 
 from typing import Any
+from uuid import UUID
 
 import pytest
 
@@ -56,6 +57,30 @@ def test_kafka_gives_a_topic_to_its_subscribers_alone(strategy: str) -> None:
     assert topic(answer, "a")["unread_s"] is None
     assert topic(answer, "a")["queues_unread_for_good"] == 4
     assert topic(answer, "b")["read_again_s"]["p05"] < STEP_S + 15
+
+
+def test_members_that_come_again_get_ids_of_another_hash_order() -> None:
+    """Which partition moves back to the last one is a tie, and decides whether one of them moves twice or two once."""
+    answer = kafka("ab", "a", "cooperative-sticky", members=3, trials=400)
+    last = {tuple(one["queue"]): one.get("share", 1.0) for one in answer["subscription"]["steps"][2]["owners"]}
+    assert 0.3 < min(last["a", number] for number in range(4)) < 0.7
+    unread = topic(answer, "a")["unread_s"]
+    assert unread["p05"] < 4.5
+    assert unread["p95"] > 6.0
+    assert any("members that come again get other ids" in line for line in answer["warnings"])
+
+
+@pytest.mark.parametrize(("ids", "moves"), [("other", False), ("same", True)])
+def test_a_restart_keeps_its_place_under_range_where_client_ids_differ(ids: str, moves: bool) -> None:
+    """With Java's own client id all ids differ in their random ends alone, and who comes again may sort anywhere."""
+    ends = [UUID(int=number << 120) for number in range(0x11, 0x14)]
+    names = [f"consumer-g-{1 if ids == 'same' else number}-{end}" for number, end in enumerate(ends)]
+    change = {"kind": "restart", "clients": names[:1], "how": "graceful", "interval_s": 1}
+    asked = kafka_request(change, "range", partitions=6, members=3)
+    members = [{"id": name, "topics": ["t"]} for name in names]
+    answer = forecast({**asked, "members": members, "trials": 200})
+    assert (answer["total"]["moved_queues"]["p95"] > 0) == moves
+    assert any("have one client.id" in line for line in answer["warnings"]) == moves
 
 
 def test_an_added_topic_is_read_as_soon_as_the_first_member_has_come_back() -> None:

@@ -10,7 +10,7 @@ from planner import pipeline
 from planner.allocation.custom import CheckedStrategy
 from planner.decision.choose import decide
 from planner.decision.decision import HoldCause
-from planner.documents.data import OUTCOMES
+from planner.documents.data import OUTCOMES, SNAPSHOT
 from planner.documents.forecast import read_request
 from planner.forecast import run_trials
 from planner.forecast.kafka.request.changes import Join as KafkaJoin
@@ -18,7 +18,7 @@ from planner.forecast.kafka.request.changes import Leave as KafkaLeave
 from planner.forecast.rocketmq.request.changes import Client, Join, Leave
 from planner.forecast.rocketmq.request.settings import Settings
 from planner.forecast.trials import Totals
-from planner.model.membership import KafkaMember
+from planner.model.membership import KafkaMember, OtherGroup
 from planner.model.snapshot import Capacity, GroupSnapshot
 from planner.simulation.bounds import LOWER
 from planner.simulation.candidates import simulate_candidate
@@ -55,6 +55,18 @@ def why_not(taken: GroupSnapshot, count: int = 4, strategy: str = "AVG") -> str:
 
 def test_staying_moves_nothing() -> None:
     assert foreseen(snapshot(), 3).transition == NO_TRANSITION
+
+
+def test_a_forecast_names_the_other_groups_of_the_same_clients() -> None:
+    taken = exact()
+    shared = replace(taken, other_groups=(OtherGroup("mails", taken.clients[:2]),))
+    (left_out,) = set(foreseen(shared, 4).unknowns) - set(foreseen(taken, 4).unknowns)
+    assert left_out.startswith(
+        "what the rebalances of mails do to this group, and this change to them: 2 clients of this group are members "
+        "there, too, and one client (MQClientInstance) looks after all of them"
+    )
+    assert SNAPSHOT.parse(SNAPSHOT.dump(shared), "here") == shared
+    assert b"other_groups" not in SNAPSHOT.dump(taken), "the digest of a group without any stays as it was"
 
 
 @pytest.mark.parametrize(("count", "kind"), [(5, Join), (2, Leave)])

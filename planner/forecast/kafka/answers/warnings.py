@@ -9,6 +9,7 @@ from planner.forecast.common.readings import about_steps
 from planner.forecast.kafka.handover.offsets import skips_new
 from planner.forecast.kafka.membership.broker_outages import UNKNOWN_BROKERS
 from planner.forecast.kafka.membership.scenario import NOBODY, Scenario
+from planner.forecast.kafka.membership.unknown_ids import POSITIONAL
 from planner.forecast.kafka.request.changes import (
     BlueGreen,
     BrokerDown,
@@ -67,10 +68,17 @@ def _about_names(scenario: Scenario, simulation: Simulation) -> Iterator[str]:
             "members subscribe to different topics, where librdkafka's cooperative-sticky may pick others than those "
             "that are shown"
         )
+    by_ends = "other ids, over which totals and partitions are sampled; after and moved show what is most frequent"
     if not simulation.assignments.is_determined:
+        shown = "how many is known, which is shown for one order"
         yield (
             f"which partitions {scenario.request.assignor_after} moves is settled by the hash order of the members' "
-            f"real ids: how many is known, which is shown for one order"
+            f"real ids: {f'members that come again get {by_ends}' if simulation.names.successor_ids else shown}"
+        )
+    elif simulation.names.successor_ids and _assignors(scenario) <= POSITIONAL:
+        yield (
+            "several members have one client.id, so that the random ends of their ids decide who gets what: members "
+            f"that come again get {by_ends}; a client.id of its own for each member keeps its partitions"
         )
 
 

@@ -150,7 +150,7 @@ class MemberSets:
         renames = self._renamed[process]
         name = (self._names.renamed if renames else self._names.placements)[placement][number]
         is_first = process < len(scenario.members) and number == process
-        own = name if is_first or renames else f"{name}\x00{process:04}"
+        own = name if is_first or renames else self._names.successor_id(placement, process, name)
         return Member(own, scenario.topics_of(process), member.instance_id, member.rack)
 
     def _racks(self, side: int) -> dict[str, tuple[frozenset[str], ...]]:

@@ -21,7 +21,8 @@ class FakeBroker:
     ``members`` maps client id to the addresses it is connected from, ``offsets`` (topic, queue id) to broker and
     consumer offset, ``held`` (topic, queue id) to its first and last offset, ``fails`` a request code to the answer
     code that is given for it. ``uncommitted`` queues have offset 0 among ``offsets`` without a commit; ``version``
-    heads the answers; ``ahead_s`` is how wrong its clock is. ``groups`` are those with settings or commits.
+    heads the answers; ``ahead_s`` is how wrong its clock is. ``groups`` are those with settings or commits, ``others``
+    has the members of groups that have other ones than those above.
     """
 
     name: str
@@ -39,6 +40,7 @@ class FakeBroker:
     version: int = 513
     ahead_s: float = 0.0
     groups: list[str] = field(default_factory=lambda: ["g"])
+    others: dict[str, dict[str, list[str]]] = field(default_factory=dict)
     proxies: list[str] = field(default_factory=list)
     popped_ms: int | None = None
     acknowledged_per_s: float | None = None
@@ -101,7 +103,7 @@ class FakeBroker:
             return
         connections = [
             {"clientAddr": address, "clientId": client_id, "language": "JAVA", "version": 513}
-            for client_id, addresses in self.members.items()
+            for client_id, addresses in self.others.get(request.fields["consumerGroup"], self.members).items()
             for address in addresses
         ]
         subscribed = {topic: {"topic": topic} for topic in self.subscribed}

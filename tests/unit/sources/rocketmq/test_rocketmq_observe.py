@@ -11,7 +11,7 @@ import pytest
 from planner.documents.data import SAMPLE
 from planner.errors import OutOfReachError, UnknownNameError
 from planner.model.brokers import BrokerState, GroupSettings
-from planner.model.membership import Member, Subscription, UnlistedActivity
+from planner.model.membership import Member, OtherGroup, Subscription, UnlistedActivity
 from planner.model.queues import MessageQueue
 from planner.model.samples import GroupSample
 from planner.sources.rocketmq import RocketMQAdmin, TimeLimits, group_names, list_groups, observe_group, observe_groups
@@ -630,7 +630,40 @@ def test_many_groups_share_what_is_the_same_for_all() -> None:
     shared = {106: 1, 206: 1, 26: 2, 28: 2, 43: 2, 201: 2}
     assert {code: counts[code] for code in shared} == shared
     assert counts[105] == 2 + 20  # topics T and %RETRY%g, which members want, once; each group's own retry topic
-    assert (counts[203], counts[208], counts[307]) == (40 + 2, 40, 40)  # the proxies once
+    assert (counts[203], counts[208], counts[307]) == (40 + 2 + 20, 40, 40)  # the proxies, and whom clients serve, once
+
+
+def test_other_groups_of_the_same_clients_are_listed(world: FakeCluster) -> None:
+    """Red where nobody asks: then one client that rebalances for two groups stays unknown."""
+    ((one, at), *_) = [(name, addresses[0]) for name, addresses in world.broker("a").members.items()]
+    for broker in world.brokers:
+        broker.groups = ["g", "mails", "bills", "apart"]
+        broker.others = {"mails": {one: [at], "m7": ["10.0.0.7:1"]}, "bills": {}, "apart": {one: ["10.9.9.9:1"]}}
+    before = requests_of(world).count(203)
+    sample = look(world)
+    assert sample.rocketmq is not None
+    assert (sample.rocketmq.other_groups, sample.problems) == ((OtherGroup("mails", (one,)),), ())
+    asked = requests_of(world).count(203) - before
+    assert asked == 4 + 4, "one broker is asked for its groups that lists all members"
+
+
+def test_ids_that_one_consumer_made_up_are_of_no_other_group(world: FakeCluster) -> None:
+    for broker in world.brokers:
+        broker.groups = ["g", "mails"]
+        broker.members = {"10.0.0.1@7#1234567": ["10.0.0.1:1"]}
+    sample = look(world)
+    assert sample.rocketmq is not None
+    assert (sample.rocketmq.other_groups, requests_of(world).count(203)) == ((), 4)
+
+
+def test_other_groups_that_brokers_do_not_show_are_counted(world: FakeCluster, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("planner.sources.rocketmq.other_groups.MOST_GROUPS", 2)
+    for broker in world.brokers:
+        broker.groups = ["g", "mails", "bills"]
+    assert [problem for problem in look(world).problems if "does not show the members" in problem] == [
+        "broker a does not show the members of 1 of 3 groups, which the same clients may serve: planner doctor --all "
+        "reads all"
+    ]
 
 
 def test_failure_of_one_group_is_its_own(world: FakeCluster) -> None:
