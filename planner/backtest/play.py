@@ -14,7 +14,8 @@ HOUR_STEPS = round(SECONDS_AN_HOUR / STEP_S)
 class Run:
     """One policy's run: its totals, and what it ordered when, in seconds from the begin of the played part.
 
-    ``hourly`` are the totals by the end of each whole hour.
+    ``hourly`` are the totals by the end of each whole hour, ``longest_waits`` the seconds that the longest wait took
+    in each of equal stretches of the play.
     """
 
     policy: str
@@ -22,6 +23,7 @@ class Run:
     totals: Totals
     changes: tuple[tuple[float, int], ...]
     hourly: tuple[Totals, ...] = ()
+    longest_waits: tuple[float, ...] = ()
 
     def cost_h(self, prices: Prices) -> float:
         """Return consumer-hours, with rebalances and late minutes at their prices."""
@@ -44,7 +46,14 @@ def play(scenario: Scenario, policies: Sequence[Policy]) -> list[Run]:
             hourly.append(simulated.totals_by_now())
     simulated.finish()
     return [
-        Run(policy.name, policy.tuning, totals, tuple(changes[run]), tuple(totals_of[run] for totals_of in hourly))
+        Run(
+            policy.name,
+            policy.tuning,
+            totals,
+            tuple(changes[run]),
+            tuple(totals_of[run] for totals_of in hourly),
+            tuple(simulated.longest_waits[run].tolist()),
+        )
         for run, (policy, totals) in enumerate(zip(policies, simulated.totals, strict=True))
     ]
 

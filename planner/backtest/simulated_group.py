@@ -24,6 +24,8 @@ PAUSES_S = {("rocketmq", True): (0.1, 1.6), ("rocketmq", False): (0.2, 1.0), ("k
 PAUSES_S["kafka", False] = PAUSES_S["kafka", True]
 """(system, is a join) -> shortest and longest pause of a moved queue; a heartbeat (3 s) notifies Kafka's members."""
 MINUTE_STEPS = round(60 / STEP_S)
+MOST_STRETCHES = 600
+"""Into so many equal stretches a play is cut for its longest waits; a shorter one into minutes."""
 _DRAWN_AGES = 4099
 
 
@@ -98,7 +100,8 @@ class SimulatedGroup:
     """All runs of one scenario side by side; arrays have one row a run.
 
     ``backlog`` counts messages by queue, ``owners`` each queue's owner as a rank among the sorted names of the run's
-    members, ``served`` what was worked off in the last step.
+    members, ``served`` what was worked off in the last step. ``longest_waits`` has the longest wait of each stretch
+    of the play, in seconds.
     """
 
     def __init__(self, scenario: Scenario, runs: int) -> None:
@@ -123,7 +126,7 @@ class SimulatedGroup:
         self._paid_until = np.zeros(runs)
         self._next_ready_s = math.inf
         self._late = np.zeros(runs, dtype=np.bool_)
-        self._worst: Floats = np.zeros(runs)
+        self.longest_waits: Floats = np.zeros((runs, max(1, min(MOST_STRETCHES, scenario.steps // MINUTE_STEPS))))
         self._ages = np.random.default_rng([scenario.seed, 2]).uniform(0, COMMIT_INTERVAL_S, _DRAWN_AGES)
         self.step = 0
         for run in range(runs):
@@ -184,7 +187,7 @@ class SimulatedGroup:
         """Bring the totals up to date; call it once, behind the last step."""
         for run, totals in enumerate(self.totals):
             self._pay(run)
-            totals.worst_wait_s = float(self._worst[run])
+            totals.worst_wait_s = float(self.longest_waits[run].max())
         self._close_minute()
 
     def _note_ready(self) -> None:
@@ -271,10 +274,15 @@ class SimulatedGroup:
                 ages = self.arrivals.ages(self.now_s, positions, queues)
                 waits = np.zeros(self.runs)
                 np.maximum.at(waits, rows, ages)
-                np.maximum(self._worst, waits, out=self._worst)
+                longest = self.longest_waits[:, self._stretch()]
+                np.maximum(longest, waits, out=longest)
                 self._late |= waits > self.scenario.late_after_s
         if self.step % MINUTE_STEPS == 0:
             self._close_minute()
+
+    def _stretch(self) -> int:
+        """Return the stretch in which the step that was just played lies."""
+        return (self.step - 1) * len(self.longest_waits[0]) // self.scenario.steps
 
     def _close_minute(self) -> None:
         for run in np.flatnonzero(self._late).tolist():

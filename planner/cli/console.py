@@ -2,7 +2,6 @@
 
 import io
 import json
-import re
 import sys
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager, redirect_stdout
@@ -164,12 +163,8 @@ def print_explanation(lines: Iterable[str], style: str = "green") -> None:
 
 
 def print_next(command: str | None) -> None:
-    """Print the reader's next command as the last line, whole, so that it can be copied; nothing for ``None``.
-
-    A policy in the cluster is named as it was: ``k8s://shop/orders`` as a path has lost a slash.
-    """
+    """Print the reader's next command as the last line, whole, so that it can be copied; nothing for ``None``."""
     if command is not None:
-        command = re.sub(r"(?<=\s)k8s:/(?=[^/])", "k8s://", command)
         text_console().print(f"Next: {command}", style="bold", soft_wrap=True)
 
 

@@ -41,14 +41,15 @@ def read_pair(snapshot: Path, policy: Path) -> "tuple[GroupSnapshot, ConsumerSca
     Two systems, clusters or Deployments are refused, too: no plan for one rests on observations of the other. So are
     pods that were matched with members by another label: the plan would stop others.
     """
-    from planner.cli.policy_reading import read_policy
+    from planner.cli.policy_reading import read_policy, spelt
     from planner.documents.data import SNAPSHOT
 
     taken, parsed_policy = SNAPSHOT.read(snapshot), read_policy(policy)
     for observed, expected in _subjects(taken, parsed_policy):
         if observed != expected:
             raise BadInputError(
-                f"{snapshot} is of {observed}, but policy {policy} is for {expected}: use two that belong together"
+                f"{snapshot} is of {observed}, but policy {spelt(policy)} is for {expected}: use two that belong "
+                "together"
             )
     return taken, parsed_policy
 

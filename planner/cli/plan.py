@@ -100,9 +100,10 @@ def _make_plan(taken: "GroupSnapshot", policy: "ConsumerScalingPolicy", at: str,
 def _next(planned: Planned, policy: Path, snapshot: Path, file: Path | None, at: str) -> "NextCommand | str":
     """Return the reader's next command: what ends a hold, writes the plan as of ``at``, approves it or applies it."""
     from planner.advice.next_command import NextCommand, PolicyCommands, command_after_decision
+    from planner.cli.policy_reading import spelt
     from planner.rollout.next_command import apply_command, approve_command
 
-    commands = PolicyCommands(str(policy), str(snapshot), str(file or PLAN_FILE))
+    commands = PolicyCommands(spelt(policy), str(snapshot), str(file or PLAN_FILE))
     if planned.plan is None:
         return command_after_decision(planned.record.decision, commands)
     if file is None:

@@ -17,6 +17,11 @@ def is_object(policy: Path) -> bool:
     return policy.parts[:1] == (_SCHEME,)
 
 
+def spelt(policy: Path) -> str:
+    """Return the option as a person types it, with both slashes of ``k8s://``."""
+    return f"{_SCHEME}//{'/'.join(policy.parts[1:])}" if is_object(policy) else str(policy)
+
+
 def read_policy(policy: Path, kubeconfig: Path | None = None) -> "ConsumerScalingPolicy":
     """Return the policy in the file, or the object in the cluster of ``kubeconfig``, kubectl's own where it is none.
 
@@ -28,7 +33,7 @@ def read_policy(policy: Path, kubeconfig: Path | None = None) -> "ConsumerScalin
     if not is_object(policy):
         return documents.read_policy(policy)
     if len(policy.parts) != 3:
-        raise BadInputError(f"option --policy: found {policy}, expected a file or k8s://NAMESPACE/NAME")
+        raise BadInputError(f"option --policy: found {spelt(policy)}, expected a file or k8s://NAMESPACE/NAME")
     from planner.deployments.api import RolloutApi
     from planner.deployments.policies import cluster_policies
 

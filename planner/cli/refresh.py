@@ -9,7 +9,7 @@ import typer
 
 from planner.cli.console import FormatOption, errors, print_next, text_console
 from planner.cli.making import Destination, Forecasts, PlanOutput, destination_of, snapshot_beside, write_document
-from planner.cli.policy_reading import is_object, read_policy
+from planner.cli.policy_reading import is_object, read_policy, spelt
 from planner.cli.rollouts import Kubeconfig, Namespace, open_cluster, read_plan_file
 from planner.cli.snapshot import LONGEST_S, take_live
 from planner.errors import BadInputError, StaleError
@@ -132,7 +132,9 @@ def _check_policy(before: "RolloutPlan", policy: "ConsumerScalingPolicy", source
     )
     for of_plan, of_policy in pairs:
         if of_plan != of_policy:
-            raise BadInputError(f"the plan is of {of_plan}, but {source} is of {of_policy}: name the plan's own policy")
+            raise BadInputError(
+                f"the plan is of {of_plan}, but {spelt(source)} is of {of_policy}: name the plan's own policy"
+            )
 
 
 def _check_open(document: dict[str, Any], namespace: str, kubeconfig: Path | None, *, is_in_cluster: bool) -> None:

@@ -67,7 +67,7 @@ def snapshot(
     little of the policy's window. A watch that is too short for the policy says so at once.
     """
     from planner.advice.next_command import PolicyCommands
-    from planner.cli.policy_reading import read_policy
+    from planner.cli.policy_reading import read_policy, spelt
     from planner.documents.data import SNAPSHOT
     from planner.errors import BadInputError
 
@@ -81,7 +81,7 @@ def snapshot(
     write_document(SNAPSHOT.document(taken), SNAPSHOT.dump(taken), to)
     if to.answer is not None:
         # A recording is old by nature: its plan is made as of its end, or the planner holds.
-        step = PolicyCommands(str(policy), str(to.file or "snap.json")).decide + (" --at snapshot" if capture else "")
+        step = PolicyCommands(spelt(policy), str(to.file or "snap.json")).decide + (" --at snapshot" if capture else "")
         _print(taken, step, to.file, to.answer)
 
 

@@ -1,4 +1,4 @@
-"""The page of ``planner backtest``: what each policy cost, and which counts it ordered for which load."""
+"""The page of ``planner backtest``: what each policy cost, which counts it ordered for which load, who waited."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -30,21 +30,26 @@ COLOURS = ("var(--chosen)", "var(--staying)", "var(--lag)", "var(--consumption)"
 
 
 @dataclass(frozen=True, slots=True)
-class CountLine:
-    """The counts that a policy ordered: hours since the begin, and the count from then on."""
+class PolicyLine:
+    """What a policy did: hours since the begin, and the count from then on, or the longest wait in seconds."""
 
     policy: str
     colour: str
     steps: tuple[tuple[float, int], ...]
+    waits: tuple[tuple[float, float], ...]
 
 
 @dataclass(frozen=True, slots=True)
 class BacktestChart:
-    """Load in consumers by hour since the begin (its mean, and its most within each stretch), and ordered counts."""
+    """Load in consumers by hour since the begin (its mean, and its most within each stretch), counts, and waits.
+
+    A minute counts as late in which some message waits longer than ``late_after_s``.
+    """
 
     hours: float
+    late_after_s: float
     loads: tuple[tuple[float, float, float], ...]
-    lines: tuple[CountLine, ...]
+    lines: tuple[PolicyLine, ...]
 
 
 @dataclass(frozen=True, slots=True)
@@ -62,16 +67,22 @@ def backtest_chart(scenario: Scenario, runs: Sequence[Run]) -> BacktestChart:
     """Return the chart's figures."""
     hours = scenario.steps * STEP_S / SECONDS_AN_HOUR
     lines = [
-        CountLine(run.policy, colour, _steps(scenario.start, run, hours))
+        PolicyLine(run.policy, colour, _steps(scenario.start, run, hours), _waits(run, hours))
         for run, colour in zip(runs, COLOURS, strict=False)
     ]
-    return BacktestChart(hours, tuple(_loads(scenario)), tuple(lines))
+    return BacktestChart(hours, scenario.late_after_s, tuple(_loads(scenario)), tuple(lines))
 
 
 def _steps(start: int, run: Run, hours: float) -> tuple[tuple[float, int], ...]:
     ordered = [(second / SECONDS_AN_HOUR, count) for second, count in run.changes[:MOST_STEPS]]
     last = ordered[-1][1] if ordered else start
     return ((0.0, start), *ordered, *([(hours, last)] if len(run.changes) <= MOST_STEPS else []))
+
+
+def _waits(run: Run, hours: float) -> tuple[tuple[float, float], ...]:
+    waits = run.longest_waits
+    begins = [hours * stretch / len(waits) for stretch in range(len(waits))]
+    return (*zip(begins, waits, strict=True), *((hours, wait) for wait in waits[-1:]))
 
 
 def _loads(scenario: Scenario) -> list[tuple[float, float, float]]:

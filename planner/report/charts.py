@@ -21,6 +21,12 @@ FONT = "system-ui, -apple-system, Segoe UI, Roboto, Liberation Sans, sans-serif"
 
 NUMBERS = "datum.value >= 1000 ? format(datum.value, '~s') : format(datum.value, '~g')"
 
+WAIT_TICKS = (0, 10, 60, 600, 3600, 36_000, 360_000)
+WAITS = (
+    "datum.value >= 3600 ? datum.value / 3600 + ' h' : "
+    "datum.value >= 60 ? datum.value / 60 + ' min' : datum.value + ' s'"
+)
+
 WIDE, NARROW = 880, 350
 """Widths in CSS pixels of the two versions: a scaled-down picture would have text too small to read."""
 
@@ -87,7 +93,7 @@ def backtest_svg(chart: BacktestChart, width: int) -> Markup:
 
 
 def backtest_spec(chart: BacktestChart, width: int) -> Spec:
-    """Return the load, and below it each policy's counts, over the hours since the begin."""
+    """Return the load, below it each policy's counts, and the longest waits, over the hours since the begin."""
     load = [{"at": hour, "most": most, "load": mean} for hour, mean, most in chart.loads]
     most = {
         "data": {"values": load},
@@ -99,7 +105,27 @@ def backtest_spec(chart: BacktestChart, width: int) -> Spec:
         steps = [{"at": hour, "count": count} for hour, count in line.steps]
         drawn = _line(steps, "count", line.colour, interpolate="step-after")
         panels.append(_hours(chart, width, f"Consumers, {line.policy}", [drawn]))
+    if any(line.waits for line in chart.lines):
+        panels.append(_hours(chart, width, "Longest wait", list(_waits(chart))))
     return below_each_other(panels)
+
+
+def _waits(chart: BacktestChart) -> Iterator[Spec]:
+    """Yield the wait from which a minute is late, and each policy's longest waits, the first policy's on top."""
+    rule = {"data": {"values": [{"wait": chart.late_after_s}]}, "mark": {"type": "rule", "color": SOFT}}
+    yield rule | {"encoding": {"y": _wait_axis(), "x": {"value": 0}, "x2": {"value": "width"}}}
+    for line in reversed(chart.lines):
+        values = [{"at": round(hour, 4), "wait": round(wait, 1)} for hour, wait in line.waits]
+        mark = {"type": "line", "color": line.colour, "strokeWidth": 1.5, "interpolate": "step-after"}
+        yield {"data": {"values": values}, "mark": mark, "encoding": {"y": _wait_axis()}}
+
+
+def _wait_axis() -> Spec:
+    """Return an axis on which waits of seconds and of hours can both be read."""
+    extent = {"minExtent": AXIS_EXTENT, "maxExtent": AXIS_EXTENT}
+    axis: Spec = {"values": list(WAIT_TICKS), "labelExpr": WAITS, "labelOverlap": "greedy", "domain": False, **extent}
+    scale: Spec = {"type": "symlog", "constant": 10, "domainMin": 0, "nice": False}
+    return {"field": "wait", "type": "quantitative", "scale": scale, "axis": axis}
 
 
 def _hours(chart: BacktestChart, width: int, title: str, layers: list[Spec]) -> Spec:

@@ -13,6 +13,7 @@ from planner.demand.outlook import outlook_of
 from planner.model.points import GroupPoint
 from planner.report import backtest
 from planner.report.backtest import backtest_chart, render_backtest
+from planner.report.charts import WIDE, backtest_spec
 from planner.report.demand import AHEAD_SHARE, MOST_POINTS, demand_chart, render_demand
 from planner.report.past_advice import render_past_advice
 from tests.backtest_builders import scenario
@@ -72,6 +73,22 @@ def test_a_backtest_page_names_the_least_and_what_it_leaves_out(monkeypatch: pyt
     assert "In no hour did it cost more." in page
     dearer = render_backtest(group, [run("planner", 4.0, late_minutes=2), run("keda", 3.0)])
     assert "<td>3 h</td><td>4 against 3</td><td>1 against 1</td><td>2 against 0</td>" in dearer
+
+
+def test_a_backtest_page_draws_who_waited_how_long_and_from_when_on_it_is_late() -> None:
+    """Red when waits are not drawn, end before the play does, or the line of what is late stands elsewhere."""
+    group = scenario(rates=[100.0] * 60, late_after_s=90)
+    waits = replace(run("planner", 2.0), longest_waits=(0.0, 5.0, 4_000.0, 0.5))
+    chart = backtest_chart(group, [waits, run("keda", 3.0)])
+    assert chart.lines[0].waits == ((0.0, 0.0), (0.25, 5.0), (0.5, 4_000.0), (0.75, 0.5), (1.0, 0.5))
+    late, without, drawn = backtest_spec(chart, WIDE)["vconcat"][-1]["layer"]
+    assert late["data"]["values"] == [{"wait": 90}]
+    assert without["data"]["values"] == []
+    assert drawn["data"]["values"][2] == {"at": 0.5, "wait": 4_000.0}
+    page = render_backtest(group, [waits, run("keda", 3.0)])
+    assert "Longest wait" in page
+    assert ">1 h</text>" in page
+    assert "the wait of 1 min 30 s from which a minute is late" in page
 
 
 def test_the_page_of_an_installation_has_every_group_with_what_it_would_have_saved() -> None:

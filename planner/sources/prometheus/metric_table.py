@@ -24,6 +24,8 @@ GONE_S: Final = 3600.0
 _OVERLAP: Final = 3
 """Columns in which two series of one figure may meet: a pod was replaced. More, and they are two figures."""
 _READING: Final = "planner_reads"
+_SHOWN: Final = 120
+"""Characters of the labels that a message shows: they are a server's text, of any length."""
 _VALUE, _TIME, _LOWEST, _RESETS = "value", "time", "lowest", "resets"
 
 Key = tuple[str, ...]
@@ -128,9 +130,12 @@ def _check_scrapes(labels: Mapping[str, str], scrapes: Series | None, step_s: fl
     age_s = scrapes.times - scrapes.values
     if (strange := np.isfinite(scrapes.values) & ~((age_s >= -step_s) & (age_s <= GONE_S))).any():
         first = np.flatnonzero(strange)[0]
+        series = ", ".join(f"{name}={value}" for name, value in labels.items())
+        shown = series if len(series) <= _SHOWN else f"{series[:_SHOWN]}..."
         raise AnswerError(
-            f"{labels}: at {scrapes.times[first]:.3f} the server shows a scrape of time {scrapes.values[first]:.3f}, "
-            f"expected one of the {GONE_S:.0f} s before: check its clock and what stands before it"
+            f"{shown or 'its series'}: at {scrapes.times[first]:.3f} the server shows a scrape of time "
+            f"{scrapes.values[first]:.3f}, expected one of the {GONE_S:.0f} s before: check its clock and what stands "
+            "before it"
         )
 
 

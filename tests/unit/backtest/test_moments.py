@@ -34,3 +34,15 @@ def test_an_hour_is_lost_where_it_cost_more_than_the_others() -> None:
     assert dear.hour == 0
     assert len(four.hourly) == 2
     assert four.hourly[-1].hours == pytest.approx(four.totals.hours)
+
+
+def test_each_stretch_of_a_play_has_its_own_longest_wait() -> None:
+    """Red when a wait is told in another stretch than in which it was, or the longest of all is in none."""
+    group = scenario(rates=[50.0] * 60 + [300.0] * 60)
+    one, four = play(group, [Always(1), Always(4)])
+    assert len(one.longest_waits) == 120
+    assert max(one.longest_waits) == one.totals.worst_wait_s > 1800
+    assert max(one.longest_waits[:60]) < 60
+    # A backlog that only grows: each minute's longest wait is longer than the minute's before.
+    assert list(one.longest_waits[61:]) == sorted(set(one.longest_waits[61:]))
+    assert max(four.longest_waits) < 60

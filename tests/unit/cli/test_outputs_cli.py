@@ -14,9 +14,9 @@ from pathlib import Path
 import pytest
 import yaml
 
-from planner.cli.console import print_next
 from planner.cli.examples import EXAMPLES
 from planner.cli.main import app
+from planner.cli.policy_reading import spelt
 from tests.sample_builders import POLICY
 from tests.unit.cli.test_cli import planner, refused
 
@@ -172,6 +172,7 @@ def test_a_reader_that_went_away_is_no_fault() -> None:
     assert (ended.returncode, ended.stderr) == (0, "")
 
 
-def test_a_policy_in_the_cluster_is_named_in_the_next_command_as_it_was(capsys: pytest.CaptureFixture[str]) -> None:
-    print_next(f"planner plan snap.json --policy {Path('k8s://shop/orders')} -o plan.yaml")
-    assert capsys.readouterr().out == "Next: planner plan snap.json --policy k8s://shop/orders -o plan.yaml\n"
+@pytest.mark.parametrize("typed", ["k8s://shop/orders", "k8s://shop", "policy.yaml", "/etc/policies/k8s:/one.yaml"])
+def test_a_policy_is_spelt_as_it_was_typed(typed: str) -> None:
+    """Red when ``k8s://shop/orders`` comes back with one slash, as a path has it."""
+    assert spelt(Path(typed)) == typed

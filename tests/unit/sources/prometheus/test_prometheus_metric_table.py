@@ -108,7 +108,8 @@ class _Scraped:
     def range(self, _query: str, since: datetime, _until: datetime, _step_s: float) -> tuple[Series, ...]:
         at = np.array([since.timestamp()])
         readings = {"value": at * 0 + 7, "time": at - self.age_s}
-        return tuple(Series({"planner_reads": name}, at, values) for name, values in readings.items())
+        labels = {"topic": "t" * 1_000}
+        return tuple(Series({"planner_reads": name} | labels, at, values) for name, values in readings.items())
 
 
 @pytest.mark.parametrize("age_s", [-59.0, 0.0, 300.0, 3_599.0])
@@ -123,5 +124,7 @@ def test_a_value_is_of_a_scrape_not_long_before(age_s: float) -> None:
 def test_a_scrape_of_another_day_is_refused_with_both_times(age_s: float) -> None:
     since = datetime(2026, 11, 1, tzinfo=UTC)
     server = cast("Prometheus", _Scraped(age_s))
-    with pytest.raises(AnswerError, match=r"at 1793491200\.000 the server shows a scrape of time "):
+    with pytest.raises(AnswerError, match=r"at 1793491200\.000 the server shows a scrape of time ") as raised:
         read_table(server, KAFKA_EXPORTER, KAFKA_EXPORTER.lag, ["lag"], since, since + timedelta(minutes=1), 60.0)
+    assert str(raised.value).startswith("topic=tt")
+    assert len(str(raised.value)) < 350
