@@ -115,7 +115,7 @@ def observe(
     from planner.runs.observe import observe_capture, observe_live  # noqa: PLC0415
     from planner.storage.layout import local_folder  # noqa: PLC0415
 
-    with without_useless_retries():
+    with without_useless_retries(ti):
         policies, data = policy_location(params["policies"]), local_folder(params["data"], "data")
         recording = chosen(params, "recording")
         if recording is None:

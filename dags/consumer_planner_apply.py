@@ -62,13 +62,13 @@ PARAMS = {
 
 
 @task(task_display_name="Read the plan", execution_timeout=SHORT)
-def read(params: Any = None) -> Any:
+def read(params: Any = None, ti: Any = None) -> Any:
     """Read the plan file; return what the other tasks have to know of it."""
     from planner.approval.handover import read_plan  # noqa: PLC0415
     from planner.approval.offers import question_on  # noqa: PLC0415
     from planner.storage.layout import local_folder  # noqa: PLC0415
 
-    with without_useless_retries():
+    with without_useless_retries(ti):
         local_folder(params["kubeconfig"] or "", "kubeconfig")
         file = local_folder(params["plan"], "plan")
         message = read_plan(file, params["namespace"])
@@ -93,7 +93,7 @@ def hand_over(params: Any = None, ti: Any = None) -> None:
     from planner.approval import handover  # noqa: PLC0415
 
     kubeconfig = kubeconfig_of(params)
-    with without_useless_retries():
+    with without_useless_retries(ti):
         message, answer = ti.xcom_pull(task_ids="read"), ti.xcom_pull(task_ids="ask")
         if params["approve"] == "criteria":
             handover.hand_over_by_criteria(message, kubeconfig)

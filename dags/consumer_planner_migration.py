@@ -44,6 +44,8 @@ from planner.orchestration.notifying import notify
 from planner.orchestration.retries import without_useless_retries
 from planner.orchestration.run_notes import leave_note
 
+NO_PLAN = "1 policy: 0 plans, 1 failed"
+
 PARAMS = {
     "policy": required_field(
         "Policy",
@@ -75,8 +77,8 @@ def check(params: Any = None, ti: Any = None) -> str:
     from planner.runs import migration  # noqa: PLC0415
     from planner.storage.layout import local_folder  # noqa: PLC0415
 
-    leave_note(ti, "1 policy: 0 plans, 1 failed")  # unless a later task knows better
-    with without_useless_retries():
+    leave_note(ti, NO_PLAN)  # unless a later task knows better
+    with without_useless_retries(ti, NO_PLAN):
         for name in ("data", "snapshot", "kubeconfig"):
             local_folder(params[name] or "", name)
         chosen(params, "snapshot")
@@ -90,12 +92,12 @@ def check(params: Any = None, ti: Any = None) -> str:
     pool=POOL,
     execution_timeout=WINDOW,
 )
-def observe(params: Any = None) -> Any:
+def observe(params: Any = None, ti: Any = None) -> Any:
     """Watch the group and write its snapshot; return where."""
     from planner.runs import migration  # noqa: PLC0415
 
     policy, data, asked = params["policy"], Path(params["data"]), params["migration"]  # checked by check
-    with without_useless_retries():
+    with without_useless_retries(ti, NO_PLAN):
         snapshot = chosen(params, "snapshot")
         if snapshot is None:
             with airflow_connections():
@@ -108,7 +110,7 @@ def plan(params: Any = None, ti: Any = None) -> Any:
     """Write the plan; return what the other tasks have to know of it."""
     from planner.runs import migration  # noqa: PLC0415
 
-    with without_useless_retries():
+    with without_useless_retries(ti, NO_PLAN):
         message = migration.plan(ti.xcom_pull(task_ids="observe"), params["migration"], params["namespace"])
     leave_note(ti, f"1 policy: 1 plan, 0 failed: {message['name']}, nobody has answered")
     notify(get_current_context(), "asked", f"Carry out migration {message['name']}? A person has to approve it.")

@@ -42,13 +42,13 @@ PARAMS = {
 
 
 @task(task_display_name="Replay the recording", execution_timeout=LONG)
-def observe(params: Any = None) -> Any:
+def observe(params: Any = None, ti: Any = None) -> Any:
     """Land the recorded samples of every policy's group; return the run that the other tasks work on."""
     from planner.policies.fleet import policy_location  # noqa: PLC0415
     from planner.runs.observe import observe_recording  # noqa: PLC0415
     from planner.storage.layout import local_folder  # noqa: PLC0415
 
-    with without_useless_retries():
+    with without_useless_retries(ti):
         policies, data = policy_location(params["policies"]), local_folder(params["data"], "data")
         recording = local_folder(params["recording"], "recording")
         return observe_recording(policies, data, recording, params["since"], params["until"]).message()

@@ -16,6 +16,7 @@ from airflow.triggers.base import BaseTrigger, TriggerEvent
 
 from planner.errors import PlannerError
 from planner.orchestration.retries import without_useless_retries
+from planner.orchestration.run_notes import KEY, leave_note
 from planner.text.printable import one_line
 
 if TYPE_CHECKING:
@@ -88,6 +89,8 @@ class PlanTrigger(BaseTrigger):
 class FollowPlan(BaseOperator):
     """Ends well with the plan's ``End`` once the plan has succeeded; fails with its one sentence otherwise.
 
+    The sentence is the run's note, too, behind what a person has answered.
+
     It only reads: when it is retried, it follows anew, and nothing is applied twice. A forecast that was missed is no
     failure; the verdict says so in the log and in the result.
     """
@@ -105,14 +108,16 @@ class FollowPlan(BaseOperator):
         (apache/airflow#71580), so none is made for a plan that is over.
         """
         trigger = PlanTrigger(self.name, self.namespace, self.kubeconfig or None, float(self.silence_s))
-        with without_useless_retries():
+        with without_useless_retries(context["ti"]):
             end = trigger.check()
         if end is None:
             self.defer(trigger=trigger, method_name="finish")
         return self.finish(context, dict(end))
 
-    def finish(self, context: "Context", event: dict[str, Any]) -> "End":  # noqa: ARG002
+    def finish(self, context: "Context", event: dict[str, Any]) -> "End":
         """Return how the plan ended. Raises ``AirflowFailException`` unless it has succeeded."""
+        answered = context["ti"].xcom_pull(task_ids="ask", key=KEY)
+        leave_note(context["ti"], "; ".join(filter(None, (answered, one_line(event["sentence"])))))
         for sentence in event.get("verdict", []):
             self.log.info(one_line(sentence))
         if not event["is_good"]:

@@ -142,7 +142,9 @@ def test_a_store_in_the_place_of_a_file_is_refused_before_anything_is_made(place
     for name in ("data", "policies"):
         place.airflow.trigger(SCHEDULED, f"store-{name}", {**place.recording(), name: "s3://bucket/planner"})
         assert place.airflow.ended(SCHEDULED, f"store-{name}") == "failed"
-        assert f"failed: observe: {name} is s3://bucket/planner: only a path works here" in place.notes
+        refusal = f"{name} is s3://bucket/planner: only a path works here"
+        assert f"failed: observe: {refusal}" in place.notes
+        assert place.note(SCHEDULED, f"store-{name}").startswith(refusal)
 
 
 def test_a_runs_note_has_the_counts_and_a_run_that_goes_on_too_long_is_notified(place: Place) -> None:

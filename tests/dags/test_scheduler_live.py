@@ -186,6 +186,9 @@ def test_a_yes_to_the_apply_dag_approves_the_plan_and_has_it_carried_out(world: 
     assert stored["status"]["phase"] == "Succeeded"
     assert stored["status"]["approval"]["digest"] == message["digest"]
     assert stored["metadata"]["annotations"][APPROVED_BY_ANNOTATION] == "admin"
+    runs = {one["dag_run_id"]: one for one in world.airflow.runs(APPLY)}
+    assert runs[run]["note"].startswith(f"plan {message['name']}: Approve by ")
+    assert f"; plan {message['name']} is Succeeded: " in runs[run]["note"]
 
 
 def add_group(stage: Stage) -> None:
