@@ -87,13 +87,15 @@ def approve(name: Name, namespace: Namespace = None, kubeconfig: Kubeconfig = No
 @app.command()
 def pause(name: Name, namespace: Namespace = None, kubeconfig: Kubeconfig = None) -> None:
     """Have a plan wait after the step that goes on; resume lets it go on."""
-    _set_pause(name, namespace, kubeconfig, "true", "is asked to pause; kubectl planner resume lets it go on")
+    _annotate_pause(name, namespace, kubeconfig, "pause")
+    text_console().print(f"Plan {name} is asked to pause; kubectl planner resume lets it go on.", soft_wrap=True)
 
 
 @app.command()
 def resume(name: Name, namespace: Namespace = None, kubeconfig: Kubeconfig = None) -> None:
     """Let a plan that is paused go on."""
-    _set_pause(name, namespace, kubeconfig, None, "may go on")
+    _annotate_pause(name, namespace, kubeconfig, "resume")
+    text_console().print(f"Plan {name} may go on.", soft_wrap=True)
 
 
 @app.command()
@@ -110,7 +112,11 @@ def abort(name: Name, namespace: Namespace = None, kubeconfig: Kubeconfig = None
     status.show(stored, plan_namespace, Answer(Format.TEXT))
     _ask(f"Undo what plan {name} has done, and end it?")
     stored, _ = aborting.abort_plan(name, plan_namespace, kubeconfig, None, False)
-    rollouts.print_end(stored)
+    if stored.status.phase.is_final:
+        rollouts.print_end(stored)
+        return
+    asked = f"Plan {name} is asked to undo what it has done; kubectl planner get {name} -w shows how far it is."
+    text_console().print(asked, soft_wrap=True)
 
 
 @app.command()
@@ -174,16 +180,15 @@ def _phrase(phrase: str) -> str:
     return answer
 
 
-def _set_pause(name: str, namespace: str | None, kubeconfig: Path | None, value: str | None, sentence: str) -> None:
+def _annotate_pause(name: str, namespace: str | None, kubeconfig: Path | None, verb: str) -> None:
     from planner.deployments.plans import PAUSE_ANNOTATION, ClusterPlans
 
     plan_namespace = _namespace(namespace, kubeconfig)
     with rollouts.open_cluster(kubeconfig) as api:
         stored = status.read_plan(api, plan_namespace, name)
         if stored.status.phase.is_final:
-            raise BadInputError(f"plan {name} has ended as {stored.status.phase}: there is nothing to pause")
-        ClusterPlans(api, plan_namespace).annotate(name, {PAUSE_ANNOTATION: value})
-    text_console().print(f"Plan {name} {sentence}.", soft_wrap=True)
+            raise BadInputError(f"plan {name} has ended as {stored.status.phase}: there is nothing to {verb}")
+        ClusterPlans(api, plan_namespace).annotate(name, {PAUSE_ANNOTATION: "true" if verb == "pause" else None})
 
 
 def _ended_at(stored: "StoredPlan") -> Any:

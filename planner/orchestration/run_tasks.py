@@ -1,5 +1,6 @@
 """Tasks that runs of groups have in common, whether these are observed live or replayed from a recording."""
 
+import logging
 from datetime import timedelta
 from pathlib import Path
 from typing import Any, Final
@@ -11,6 +12,9 @@ from planner.orchestration.forms import LONG, SHORT, optional, result_field
 from planner.orchestration.notifying import notify
 from planner.orchestration.retries import without_useless_retries
 from planner.orchestration.spark import FAILURE, SparkStage
+from planner.text.printable import one_line
+
+log = logging.getLogger(__name__)
 
 ROOT: Final = Path(planner.__file__).parents[1]
 """Where the planner and its Spark apps are, installed or in a checkout."""
@@ -48,15 +52,18 @@ def spark(history: str = "") -> SparkStage:
     task_display_name="Name decisions and plans",
     execution_timeout=SHORT,
     trigger_rule="all_done_min_one_success",
+    show_return_value_in_logs=False,
 )
 def plan(ti: Any = None) -> Any:
-    """Return what came of every policy; notify of the plans that were made."""
+    """Return what came of every policy, which the log tells in a line each; notify of the plans that were made."""
     from planner.runs.plan import results_of  # noqa: PLC0415
     from planner.storage.run import Run  # noqa: PLC0415
 
     run = Run.of(ti.xcom_pull(task_ids="observe"))
     with without_useless_retries():
         decided = results_of(run, ti.xcom_pull(task_ids="spark", key=FAILURE))
+    for line in decided:
+        log.info(one_line(f"{line['policy']}: {line['reason']}"))
     made = [f"{line['policy']}: {line['reason']}" for line in decided if line["plan"]]
     if made:
         notify(get_current_context(), "planned", " ".join(made))

@@ -99,7 +99,9 @@ def test_pause_resume_and_abort_are_asked_of_who_carries_it_out(desk: Desk) -> N
     assert "pause" not in desk.annotations("paused")
     assert desk.planner("abort", "paused", typed="n\n").returncode == 1
     assert "abort" not in desk.annotations("paused")
-    assert desk.planner("abort", "paused", typed="y\n").returncode == 0
+    asked = desk.planner("abort", "paused", typed="y\n")
+    assert asked.returncode == 0
+    assert "Plan paused is asked to undo what it has done; kubectl planner get paused -w" in asked.stdout
     assert desk.annotations("paused")["abort"] == "true"
 
 
@@ -124,7 +126,8 @@ def test_a_plan_that_is_not_there_or_has_ended_is_one_sentence(desk: Desk) -> No
     desk.plan("ended", RolloutStatus(Phase.EXPIRED, "over", phase_since=datetime.now(UTC)))
     for arguments, said in (
         (("get", "absent"), f"there is no plan absent in namespace {desk.namespace}"),
-        (("pause", "ended"), "plan ended has ended as Expired"),
+        (("pause", "ended"), "plan ended has ended as Expired: there is nothing to pause"),
+        (("resume", "ended"), "plan ended has ended as Expired: there is nothing to resume"),
         (("approve", "ended"), "plan ended has ended as Expired"),
         (("abort", "ended"), "plan ended has ended as Expired"),
         (("get", "-w", "--format", "json"), "--watch prints lines"),

@@ -336,5 +336,7 @@ def test_the_scheduled_run_decides_for_all_and_its_last_task_names_the_policy_th
     assert Path(line["plan"]).exists()
     pages.shows_in_log(SCHEDULED, scheduled, "conclude", "field spec.minReplica is not known")
     pages.shoot("scheduled-log")
+    pages.shows_in_log(SCHEDULED, scheduled, "plan", f"shop: {line['reason']}")
+    pages.shoot("scheduled-decisions")
     assert f"planned: shop: {line['reason']}" in pages.notes
     assert "typo.yaml" in pages.notes
