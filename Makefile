@@ -131,9 +131,9 @@ calibrate: setup ## change real groups, keep what was seen; SYSTEM=kafka, MINUTE
 conformance-report: setup ## forecasts beside what was observed: coverage, error, width, pictures; renews the tables of docs/conformance.md
 	@$(BIN)/python -m tests.conformance --pictures work/conformance --page
 
-faults: setup ## 200 killed executors, all that goes wrong, 200 changes; SEED=7 KILLS=1 DRIFTS=0 SCENARIOS=none replays one
+faults: setup ## 1 000 killed executors (an hour), all that goes wrong, 200 changes; SEED=7 KILLS=1 DRIFTS=0 SCENARIOS=none replays one
 	@bash scripts/java.sh --try $(FAULT_TOOLS)
-	@$(BIN)/python -m tests.faults --seed $(or $(SEED),0) --kills $(or $(KILLS),200) --drifts $(or $(DRIFTS),200) \
+	@$(BIN)/python -m tests.faults --seed $(or $(SEED),0) --kills $(or $(KILLS),1000) --drifts $(or $(DRIFTS),200) \
 	    --scenarios "$(or $(SCENARIOS),all)"
 
 fuzz: setup ## 10^6 damaged inputs against each reader; ONLY=kafka CASES=1000 SEED=7; GROW=60 adds to the kept corpora instead

@@ -1,4 +1,4 @@
-"""``make faults``: 200 kills, all scenarios, 200 changes; a table at the end, exit code 1 where anything went wrong.
+"""``make faults``: 1 000 kills, all scenarios, 200 changes; a table at the end, exit code 1 where anything went wrong.
 
 ``KILLS=7``, ``SEED=1234`` and the like choose; ``SEED=n KILLS=1 DRIFTS=0 SCENARIOS=`` replays one kill.
 """
@@ -25,7 +25,7 @@ def main() -> int:
     """Return 0 when every case came to the end that it must."""
     parser = argparse.ArgumentParser(prog="make faults")
     parser.add_argument("--seed", type=int, default=0, help="first seed of kills and of changes")
-    parser.add_argument("--kills", type=int, default=200)
+    parser.add_argument("--kills", type=int, default=1000)
     parser.add_argument("--drifts", type=int, default=200)
     parser.add_argument("--scenarios", default="all", help="words of a scenario's name, all, or none")
     parser.add_argument("--at-once", type=int, default=kills.AT_ONCE, help="kills at a time")
