@@ -5,6 +5,7 @@ import math
 from array import array
 from collections.abc import Iterator
 from datetime import UTC, datetime, timedelta
+from functools import cache
 from pathlib import Path
 from typing import Annotated, Any, Literal, Self
 
@@ -169,6 +170,11 @@ def _read_bytes(path: Path) -> bytes:
     return content
 
 
+@cache
+def _schema() -> dict[str, Any]:
+    return ScenarioDocument.model_json_schema()
+
+
 def _parse(content: bytes, where: str) -> ScenarioDocument:
     try:
         document = bounded_json(content)
@@ -179,7 +185,7 @@ def _parse(content: bytes, where: str) -> ScenarioDocument:
     try:
         return ScenarioDocument.model_validate(document)
     except ValidationError as error:
-        refusal = document_error(error, where, schema=ScenarioDocument.model_json_schema())
+        refusal = document_error(error, where, schema=_schema())
         # What several fields together do wrong has no field of its own.
         raise DocumentError(str(refusal).replace("field : ", "")) from error
 

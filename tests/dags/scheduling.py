@@ -158,6 +158,8 @@ def _running(settings: AirflowSettings, slots: int) -> Iterator[Airflow]:
     env = airflow_environment(settings) | {
         "AIRFLOW__CORE__EXECUTION_API_SERVER_URL": f"http://127.0.0.1:{lease.first}/execution/",
         "AIRFLOW__CORE__PARALLELISM": str(slots),
+        # No DAG changes here; parsed every 30 s they cost as much as all else that an idle Airflow does.
+        "AIRFLOW__DAG_PROCESSOR__MIN_FILE_PROCESS_INTERVAL": "3600",
         # The first request makes the API server load all that it has: on a busy machine that takes a minute.
         "AIRFLOW__WORKERS__EXECUTION_API_TIMEOUT": str(PATIENCE_S),
     }
