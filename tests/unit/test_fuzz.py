@@ -12,6 +12,8 @@ from tests.fuzz.engine import Reader, attempt, bounded, run
 from tests.fuzz.growth import arcs_of
 from tests.fuzz.readers import NAMES, reader
 
+pytestmark = pytest.mark.slow
+
 ONE_OUTCOME = ("scram", "capture", "plan file", "yaml", "watch event")
 """Those whose digest or proof no damage gets past; of a plan that cannot be read the controller's cache only tells."""
 

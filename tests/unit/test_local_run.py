@@ -75,6 +75,7 @@ def shared_run(tmp_path: Path, arriving: dict[str, int]) -> Run:
     return Run(tmp_path, run.folder.policies, run.since, run.until, 5.0)
 
 
+@pytest.mark.slow
 def test_groups_of_the_same_pods_get_one_plan_in_a_run(tmp_path: Path) -> None:
     """Red when each policy of the target is planned for by itself; a second try of the run says the same."""
     run = shared_run(tmp_path, {"mail": 10, "shop": 220})
@@ -95,6 +96,7 @@ def test_no_group_is_planned_for_while_another_of_its_pods_is_unknown(tmp_path: 
     assert "policy mail, which spec.scaleTargetRef.sharedWith names, is not one of this run's" in shop.decided["reason"]
 
 
+@pytest.mark.slow
 def test_a_process_that_is_killed_costs_its_own_policy_alone(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """Red when a killed process ends the run, or takes the policies beside it along."""
     monkeypatch.setattr(local_run, "serve", killed_by_one)

@@ -137,6 +137,7 @@ def test_pages_are_those_asked_for_and_an_earlier_ones_page_goes(policies: Path,
     assert not page.exists(), "a hold has no plan"
 
 
+@pytest.mark.slow
 def test_many_pages_are_written_side_by_side_and_one_that_fails_or_is_killed_stops_no_other(
     policies: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:

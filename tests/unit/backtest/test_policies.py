@@ -20,6 +20,8 @@ from planner.demand.events import DateSpan, Event
 from tests.backtest_builders import scenario
 from tests.builders import AT
 
+pytestmark = pytest.mark.slow
+
 TUNED = FlinkOptions(0.9, 0.1, 120.0, 60.0, 300.0, 35.0, 300.0)
 POLICIES: dict[str, Callable[[Scenario], Policy]] = {
     "planner": Planner,

@@ -11,6 +11,8 @@ from planner.documents.plan import read_plan_or_decision
 from planner.rollout.migrations.requests import Request
 from planner.rollout.plan import RolloutPlan
 
+pytestmark = pytest.mark.slow
+
 FOLDER = Path(__file__).parents[3] / "examples" / "migrations"
 SCRIPTS = sorted(FOLDER.glob("*.sh"))
 

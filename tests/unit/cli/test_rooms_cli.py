@@ -47,6 +47,7 @@ def counts(folder: Path, name: str) -> list[int]:
     return [one["count"] for one in json.loads(found.stdout)]
 
 
+@pytest.mark.slow
 def test_with_members_in_several_rooms_new_ones_are_spread_as_they_are(folder: Path) -> None:
     assert max(counts(folder, "several")) > 3
     shown = planner("simulate", "several.json", cwd=folder).stdout
@@ -55,6 +56,7 @@ def test_with_members_in_several_rooms_new_ones_are_spread_as_they_are(folder: P
     )
 
 
+@pytest.mark.slow
 def test_new_ones_are_taken_to_be_where_all_others_are(folder: Path) -> None:
     assert max(counts(folder, "one")) > 3
     told = planner("simulate", "one.json", cwd=folder).stdout
@@ -62,6 +64,7 @@ def test_new_ones_are_taken_to_be_where_all_others_are(folder: Path) -> None:
     assert "Not simulated" not in told
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("name", ["several", "one"])
 def test_the_group_is_decided_on(folder: Path, name: str) -> None:
     found = planner("plan", f"{name}.json", "-p", "policy.yaml", "-o", "decision.yaml", *AT, cwd=folder)

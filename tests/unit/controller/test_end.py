@@ -11,6 +11,8 @@ from pathlib import Path
 import pytest
 import yaml
 
+pytestmark = pytest.mark.slow
+
 LIMIT_S = 2
 CHILD = f"""
 import signal, sys, threading, time

@@ -2,6 +2,8 @@
 
 import random
 
+import pytest
+
 from tests.decidable import (
     SHAPES,
     STRATEGIES,
@@ -21,6 +23,7 @@ STATED = ("CONFIG", "MACHINE_ROOM_NEARBY")
 """Strategies whose next members need a word of the policy first: their lists, or their machine room."""
 
 
+@pytest.mark.slow
 def test_most_random_groups_are_planned_for_or_rightly_held() -> None:
     answers = tuple(survey(1))
     assert len(answers) == sum(is_possible(strategy, shape) for strategy in STRATEGIES for shape in SHAPES)

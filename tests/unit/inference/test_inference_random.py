@@ -14,6 +14,8 @@ from tests.unit.inference.worlds import (
     reservations,
 )
 
+pytestmark = pytest.mark.slow
+
 STRATEGIES = (*CLASSES, "POP")
 ROUNDS = 24
 MOST_BY_HAND = 260

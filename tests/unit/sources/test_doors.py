@@ -9,6 +9,8 @@ import pytest
 
 from tests.doors import DOORS
 
+pytestmark = pytest.mark.slow
+
 MOST_MIB = 512
 ROOT = Path(__file__).parents[3]
 

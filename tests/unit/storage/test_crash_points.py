@@ -35,6 +35,8 @@ from tests.sample_builders import POLICY, watch
 from tests.step_builders import STEPS
 from tests.unit.snapshot.test_metrics import past
 
+pytestmark = pytest.mark.slow
+
 EVENTS = ("open", "os.rename", "os.remove", "os.mkdir", "os.rmdir", "os.chmod", "os.truncate", "tests.fsync")
 REFUSED = 77
 """Exit code of a child whose writer raised ``StorageError``."""

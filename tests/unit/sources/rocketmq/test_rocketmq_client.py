@@ -104,6 +104,7 @@ def test_name_servers_that_are_none_are_refused(wrong: str | list[str]) -> None:
         RocketMQAdmin(wrong)
 
 
+@pytest.mark.slow
 def test_next_name_server_is_asked_when_one_is_gone_and_stays_preferred() -> None:
     with name_servers(nothing, nothing, says(samples.CLUSTER_INFO), limits=IMPATIENT) as ((gone, mute, good), admin):
         gone.stop()
@@ -124,6 +125,7 @@ def test_garbage_from_one_name_server_leads_to_the_next() -> None:
         assert len(admin.cluster_info().brokers) == 2
 
 
+@pytest.mark.slow
 def test_no_name_server_answers(dead: str) -> None:
     with (
         FakeServer(nothing) as mute,
@@ -140,6 +142,7 @@ def test_no_name_server_answers(dead: str) -> None:
     assert caught.value.exit_code == 3
 
 
+@pytest.mark.slow
 def test_a_name_server_comes_back(dead: str) -> None:
     with FakeServer(says(samples.CLUSTER_INFO)) as good, RocketMQAdmin([good.address, dead], limits=IMPATIENT) as admin:
         admin.cluster_info()

@@ -192,6 +192,7 @@ def test_offsets_of_queues_that_nobody_reads_are_named(world: FakeCluster) -> No
     assert look(world).problems == ("offsets are reported for 1 queues that no consumer reads by the route: T/a/1",)
 
 
+@pytest.mark.slow
 def test_broker_that_does_not_answer_is_named_once_and_its_queues_are_unknown(world: FakeCluster) -> None:
     world.broker("b").fails = dict.fromkeys((38, 203, 208), SILENT)
     sample = look(world, limits=IMPATIENT)
@@ -459,6 +460,7 @@ def test_member_that_owns_nothing_is_known_to(world: FakeCluster) -> None:
     assert look(world).members[1].owned == ()
 
 
+@pytest.mark.slow
 def test_silent_members_cost_no_more_than_their_common_limit() -> None:
     crowd = two_by_two()
     ids = [f"m{number:03}" for number in range(60)]
@@ -678,6 +680,7 @@ def test_failure_of_one_group_is_its_own(world: FakeCluster) -> None:
     assert isinstance(found["g"], GroupSample)
 
 
+@pytest.mark.slow
 def test_silent_broker_costs_a_look_at_many_groups_a_bounded_time() -> None:
     crowd = two_by_two()
     groups = [f"g{number}" for number in range(50)]
