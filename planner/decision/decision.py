@@ -4,6 +4,7 @@ from dataclasses import dataclass, replace
 from datetime import datetime
 from enum import StrEnum
 
+from planner.model.times import check_time
 from planner.text.words import pods
 
 
@@ -123,6 +124,7 @@ class Decision:
     members_per_pod: int = 1
 
     def __post_init__(self) -> None:
+        check_time(f"decision on group {self.group}", self.decided_at)
         if (self.hold_cause is None) == (self.current == self.target):
             raise ValueError(
                 f"decision on group {self.group}: {self.current} to {self.target} with hold cause {self.hold_cause}"

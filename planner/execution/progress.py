@@ -5,6 +5,7 @@ from datetime import datetime
 from typing import Literal
 
 from planner.execution.phases import Phase, check_move
+from planner.model.times import check_time, check_times
 from planner.verification.verdict import Verdict
 
 
@@ -15,6 +16,9 @@ class Approval:
     digest: str
     by: str | None
     at: datetime
+
+    def __post_init__(self) -> None:
+        check_time("an approval", self.at)
 
 
 @dataclass(frozen=True, slots=True)
@@ -55,6 +59,10 @@ class StepProgress:
     seen: str | None = None
     seen_at: datetime | None = None
     message: str = ""
+
+    def __post_init__(self) -> None:
+        times = (self.started_at, self.finished_at, self.undo_since, self.undone_at, self.seen_at)
+        check_times(f"step {self.index}", *times)
 
 
 @dataclass(frozen=True, slots=True)
@@ -99,6 +107,9 @@ class RolloutStatus:
     kind: str | None = None
     progress: str | None = None
     conditions: tuple[Condition, ...] = ()
+
+    def __post_init__(self) -> None:
+        check_times("a plan's status", self.phase_since, self.last_look_at)
 
     @property
     def step(self) -> int:

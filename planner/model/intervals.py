@@ -43,6 +43,8 @@ class QueueInterval:
     def __post_init__(self) -> None:
         if not self.seconds > 0:
             raise ValueError(f"an interval of {self.queue} to be longer than {self.seconds} s")
+        if self.started_at.tzinfo is None or self.ended_at.tzinfo is None:
+            raise ValueError(f"an interval of {self.queue} to carry times with their zone")
 
     @property
     def broker_reset(self) -> bool:

@@ -4,6 +4,7 @@ from dataclasses import dataclass
 from datetime import datetime
 
 from planner.model.intervals import QueueInterval
+from planner.model.times import check_time
 
 
 @dataclass(frozen=True, slots=True)
@@ -24,6 +25,9 @@ class GroupPoint:
     members: int | None
     is_gap: bool
     topic: str | None = None
+
+    def __post_init__(self) -> None:
+        check_time("a point of a group's past", self.at)
 
 
 @dataclass(frozen=True, slots=True)
@@ -47,6 +51,10 @@ class MetricHistory:
     points: tuple[GroupPoint, ...]
     by_topic: tuple[GroupPoint, ...]
     problems: tuple[str, ...] = ()
+
+    def __post_init__(self) -> None:
+        if self.newest_at is not None:
+            check_time(f"the newest scrape of group {self.group}", self.newest_at)
 
     def age_s(self, at: datetime) -> float | None:
         """Return how old the newest figures may be at ``at``, in seconds; ``None`` when there are none."""

@@ -6,6 +6,7 @@ from typing import Final
 
 from planner.decision.decision import Decision, DecisionBill, Rejection
 from planner.model.deployments import APPS, DEPLOYMENT, STATEFUL_SET, TargetReplicas, check_target_kind
+from planner.model.times import check_time
 from planner.rollout.queue_ranges import MOST_QUEUES, count_queues
 from planner.rollout.steps import (
     AwaitReady,
@@ -50,6 +51,9 @@ class SnapshotRef:
 
     digest: str
     at: datetime
+
+    def __post_init__(self) -> None:
+        check_time("the plan's snapshot", self.at)
 
 
 @dataclass(frozen=True, slots=True)
@@ -182,6 +186,8 @@ class RolloutPlan:
             raise ValueError(f"ttlSecondsAfterFinished from {LEAST_TTL_S} to {MOST_TTL_S}, not {ttl_s}")
         if not self.steps:
             raise ValueError(f"plan for group {self.group.group} has no steps: hold is a decision, not a plan")
+        check_time(f"plan for group {self.group.group}", self.made_at)
+        check_time(f"the end of the plan for group {self.group.group}", self.valid_until)
         if self.valid_until <= self.made_at:
             raise ValueError(f"plan for group {self.group.group} ends before it begins")
         if self.confirmations and not self.migration:

@@ -18,6 +18,7 @@ from planner.documents.data import MOST_SAMPLE_VALUES, SAMPLE, DataKind
 from planner.documents.format import canonical
 from planner.errors import BadInputError, DocumentError, UnknownNameError, why_unread
 from planner.model.samples import GroupSample
+from planner.model.times import check_time
 from planner.storage.files import write_atomically
 from planner.text.bounded import MOST_BYTES
 
@@ -41,6 +42,10 @@ class CaptureHeader:
     samples_sha256: str
     story: tuple[str, ...]
     versions: tuple[tuple[str, str], ...]
+
+    def __post_init__(self) -> None:
+        check_time("the recording's begin", self.started_at)
+        check_time("the recording's end", self.ended_at)
 
 
 HEADER: DataKind[CaptureHeader] = DataKind("Capture", TypeAdapter(CaptureHeader), MOST_SAMPLE_VALUES)

@@ -4,6 +4,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from datetime import datetime
 
+from planner.model.times import check_time
 from planner.rollout.plan import GroupRef, OtherGroup, RolloutPlan
 from planner.verification.verdict import Figure, Fit, Verdict
 
@@ -37,6 +38,9 @@ class CalibrationRecord:
     snapshot_digest: str
     judged_at: datetime
     misses: tuple[Miss, ...]
+
+    def __post_init__(self) -> None:
+        check_time(f"record of group {self.group.group}", self.judged_at)
 
 
 def calibration_records(plan: RolloutPlan, verdict: Verdict) -> tuple[CalibrationRecord, ...]:

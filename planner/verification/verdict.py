@@ -4,6 +4,8 @@ from dataclasses import dataclass
 from datetime import datetime
 from enum import StrEnum
 
+from planner.model.times import check_time
+
 
 class Fit(StrEnum):
     """Whether a figure was observed where it was forecast. ``UNKNOWN``: it was not forecast, or not observed."""
@@ -49,6 +51,9 @@ class Verdict:
     judged_at: datetime
     figures: tuple[Figure, ...]
     others: tuple[OtherVerdict, ...] | None = None
+
+    def __post_init__(self) -> None:
+        check_time("a verdict", self.judged_at)
 
     @property
     def all_figures(self) -> tuple[tuple[str | None, Figure], ...]:

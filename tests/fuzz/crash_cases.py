@@ -45,9 +45,19 @@ def _with_offset(offset: int) -> bytes:
     return sealed(json.dumps(document).encode())
 
 
+def _plan_until(until: str) -> bytes:
+    from tests.fuzz.documents import plan_seeds, sealed_plan
+
+    document: Any = json.loads(plan_seeds()[1])
+    document["spec"]["validUntil"] = until
+    return sealed_plan(json.dumps(document).encode())
+
+
 CASES: Final[list[tuple[str, bytes, str]]] = [
     # OverflowError: a value that was scraped when no calendar reaches.
     ("prometheus", _scraped("1e300"), "AnswerError"),
+    # TypeError: a time without zone is neither before nor after one that has a zone.
+    ("plan", _plan_until("2026-11-21T10:45:00"), "DocumentError"),
     # TypeError: a list as a key of YAML cannot be looked up.
     ("yaml", b"? [a]\n: b\n", "DocumentError"),
     ("yaml", b"{[a]: b}", "DocumentError"),

@@ -118,12 +118,18 @@ def read_plan_file(data: bytes) -> object:
 
 def read_capture(data: bytes) -> object:
     """Read a recording whose samples file holds these bytes, packed where the first is a blank."""
-    place = folder() / "capture"
-    if not place.exists():
-        write_capture(place, watch(2, topics={"t": 1}), 5.0, (), ())
+    place = _recording("capture")
     packed = gzip.compress(data[1:], 1) if data[:1] == b" " else data
     (place / SAMPLES_FILE).write_bytes(packed)
     return list(open_capture(place).samples())
+
+
+def _recording(name: str) -> Path:
+    """Return a recording of two samples, in a folder of its own."""
+    place = folder() / name
+    if not place.exists():
+        write_capture(place, watch(2, topics={"t": 1}), 5.0, (), ())
+    return place
 
 
 def read_reading(data: bytes) -> object:
@@ -153,8 +159,8 @@ def reading_seeds() -> list[bytes]:
 
 def capture_seeds() -> list[bytes]:
     """Return samples a line, packed and not."""
-    lines = b"\n".join(json.dumps(SAMPLE.body(sample)).encode() for sample in watch(2, topics={"t": 1}))
-    return [b" " + lines, gzip.compress(lines, 1)]
+    packed = (_recording("recorded") / SAMPLES_FILE).read_bytes()
+    return [b" " + gzip.decompress(packed), packed]
 
 
 def damage_capture(chance: Random, data: bytes, others: Sequence[bytes]) -> bytes:

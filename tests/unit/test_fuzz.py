@@ -30,8 +30,8 @@ def test_damaged_inputs_give_only_typed_errors(name: str) -> None:
         assert len(counted) > 1, counted
 
 
-NOT_ALL_READ = ("rocketmq", "yaml", "capture")
-"""Frames of refusals, documents of other kinds, samples of another recording."""
+NOT_ALL_READ = ("rocketmq", "yaml")
+"""Frames of refusals, documents of other kinds."""
 NOT_THERE = {"airflow form": "BadInputError"}
 """The plan file that the apply DAG's form names does not exist here."""
 

@@ -220,7 +220,7 @@ def test_a_time_at_which_a_calendar_ends_is_refused(kind: DataKind[Any], at: str
     document = json.loads(kind.dump(watch(1)[0] if kind is SAMPLE else snapshot()))
     document["body"]["at"] = at
     document["digest"] = digest_of(document["body"])
-    with pytest.raises(DocumentError, match=f"of the year {int(at[:4])}, expected 2000 to 2999"):
+    with pytest.raises(DocumentError, match=f"of the years 2000 to 2999, not {int(at[:4])}"):
         kind.parse(json.dumps(document).encode(), "file")
 
 

@@ -44,7 +44,7 @@ def test_recreate_has_no_limits() -> None:
 
 
 def test_a_time_without_zone_is_refused() -> None:
-    with pytest.raises(ValueError, match="without zone"):
+    with pytest.raises(ValueError, match="a time with its zone"):
         deployment(at=datetime(2026, 11, 21))  # noqa: DTZ001  that is the point
 
 
