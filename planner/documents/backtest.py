@@ -10,13 +10,14 @@ from pathlib import Path
 from typing import Annotated, Any, Literal, Self
 
 import numpy as np
-from pydantic import BaseModel, ConfigDict, Field, ValidationError, model_validator
+from pydantic import AfterValidator, BaseModel, ConfigDict, Field, ValidationError, model_validator
 
 from planner.backtest.compare import POLICY_NAMES
 from planner.backtest.owners import strategy_names
 from planner.backtest.scenario import STEP_S, Floats, Prices, Scenario
 from planner.documents.events import MOST_EVENTS, EventSpec
 from planner.documents.format import document_error
+from planner.documents.source import check_path
 from planner.errors import BadInputError, DocumentError
 from planner.model.queues import Queue
 from planner.model.systems import system_named
@@ -54,7 +55,7 @@ class ScenarioDocument(_Model):
     ``events`` are spelt as in a policy; ``begins_at`` is then the time of the arrivals' second 0, with its zone.
     """
 
-    arrivals: Annotated[str, Field(min_length=1, max_length=4096)]
+    arrivals: Annotated[str, Field(min_length=1, max_length=4096), AfterValidator(check_path)]
     interval_s: Annotated[int, Field(ge=1, le=86_400)]
     history_s: Annotated[int, Field(ge=0)]
     system: Literal["rocketmq", "kafka"]

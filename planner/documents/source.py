@@ -5,9 +5,9 @@ of Airflow (``airflow://CONN_ID``), which only Airflow's tasks can read.
 """
 
 from pathlib import Path
-from typing import Annotated, Any, Literal
+from typing import Annotated, Any, Literal, TypeVar
 
-from pydantic import BaseModel, ConfigDict, Field, StrictBool, StrictStr, WithJsonSchema
+from pydantic import AfterValidator, BaseModel, ConfigDict, Field, StrictBool, StrictStr, WithJsonSchema
 from pydantic.alias_generators import to_camel
 
 Name = Annotated[StrictStr, Field(min_length=1)]
@@ -21,7 +21,23 @@ Options = Annotated[dict[str, Any], Field(max_length=MOST_KEYS)]
 MOST_PROXIES = 32
 """One proxy lists the clients of all, so that a few are enough."""
 ConnectionReference = Annotated[StrictStr, Field(pattern=r"^airflow://[A-Za-z0-9_.:-]+$")]
-Secret = Annotated[Path | ConnectionReference, WithJsonSchema({"type": "string", "format": "path"})]
+
+
+_AnyPath = TypeVar("_AnyPath", str, Path)
+
+
+def check_path(path: _AnyPath) -> _AnyPath:
+    """Return the path. Raises ``ValueError`` for characters that no file's name can hold."""
+    text = str(path)
+    if "\0" in text or text != text.encode("utf-8", "ignore").decode("utf-8"):
+        raise ValueError("a path of whole characters, none of them \\0")
+    return path
+
+
+FilePath = Annotated[Path, AfterValidator(check_path)]
+Secret = Annotated[
+    Path | ConnectionReference, AfterValidator(check_path), WithJsonSchema({"type": "string", "format": "path"})
+]
 """Where a secret is: a file, or a connection of Airflow, which is text."""
 
 
@@ -34,11 +50,11 @@ class SpecModel(BaseModel):
 class TlsSpec(SpecModel):
     """TLS to all servers: authorities to trust (PEM; the system's when absent), our certificate, what is verified."""
 
-    ca_file: Path | None = None
+    ca_file: FilePath | None = None
     verify: StrictBool = True
     verify_names: StrictBool = True
-    certificate_file: Path | None = None
-    key_file: Path | None = None
+    certificate_file: FilePath | None = None
+    key_file: FilePath | None = None
 
 
 class PrometheusSpec(SpecModel):
@@ -53,7 +69,7 @@ class PrometheusSpec(SpecModel):
     matchers: Labels = Field(default_factory=dict)
     bearer_token_file: Secret | None = None
     basic_auth_file: Secret | None = None
-    ca_file: Path | None = None
+    ca_file: FilePath | None = None
 
 
 class KubernetesSpec(SpecModel):

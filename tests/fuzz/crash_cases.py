@@ -53,11 +53,20 @@ def _plan_until(until: str) -> bytes:
     return sealed_plan(json.dumps(document).encode())
 
 
+def _arrivals(path: str) -> bytes:
+    from tests.fuzz.readers import reader
+
+    document: Any = json.loads(reader("backtest scenario").seeds()[0])
+    return json.dumps(document | {"arrivals": path}).encode()
+
+
 CASES: Final[list[tuple[str, bytes, str]]] = [
     # OverflowError: a value that was scraped when no calendar reaches.
     ("prometheus", _scraped("1e300"), "AnswerError"),
     # TypeError: a time without zone is neither before nor after one that has a zone.
     ("plan", _plan_until("2026-11-21T10:45:00"), "DocumentError"),
+    # ValueError: no file has a name with a NUL in it.
+    ("backtest scenario", _arrivals("\0"), "DocumentError"),
     # TypeError: a list as a key of YAML cannot be looked up.
     ("yaml", b"? [a]\n: b\n", "DocumentError"),
     ("yaml", b"{[a]: b}", "DocumentError"),

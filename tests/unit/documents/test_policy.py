@@ -389,3 +389,18 @@ def test_times_of_a_policy_can_be_counted_to(field: str, most: int) -> None:
     for seconds in (most + 1, 999_999_999_999):
         with pytest.raises(DocumentError, match=rf"expected less than or equal to {most}"):
             parse_policy(text % seconds, "p.yaml")
+
+
+@pytest.mark.parametrize(
+    ("place", "spelt", "field"),
+    [
+        ("spec:", 'spec:\n  kubernetes: {kubeconfigFile: "a\\0b"}', "spec.kubernetes.kubeconfigFile"),
+        ("group: shop", 'group: shop, credentialsFile: "a\\0b"', "spec.source.credentialsFile"),
+        ("group: shop", 'group: shop, tls: {caFile: "a\\0b"}', "spec.source.tls.caFile"),
+    ],
+)
+def test_a_path_that_no_file_can_have_is_refused(place: str, spelt: str, field: str) -> None:
+    """Red when a NUL reaches the call that opens the file, which then fails with no error of ours."""
+    with pytest.raises(DocumentError) as refused:
+        parse_policy(POLICY.replace(place, spelt, 1), "p.yaml")
+    assert f"field {field}: found 'a\\x00b', expected a path of whole characters" in str(refused.value)
