@@ -6,6 +6,7 @@ from typing import Final
 
 from planner.decision.decision import Decision, DecisionBill, Rejection
 from planner.model.deployments import APPS, DEPLOYMENT, STATEFUL_SET, TargetReplicas, check_target_kind
+from planner.model.systems import SYSTEMS
 from planner.model.times import check_time
 from planner.rollout.queue_ranges import MOST_QUEUES, count_queues
 from planner.rollout.steps import (
@@ -43,6 +44,10 @@ class GroupRef:
     system: str
     cluster: str
     group: str
+
+    def __post_init__(self) -> None:
+        if self.system not in SYSTEMS:
+            raise ValueError(f"a system of {', '.join(SYSTEMS)}, not {self.system!r}")
 
 
 @dataclass(frozen=True, slots=True)

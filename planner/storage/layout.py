@@ -132,12 +132,12 @@ def readings_folder(data: Path) -> Path:
 
 def cluster_readings(data: Path, system: str, cluster: str) -> Path:
     """Return the folder of the readings of one cluster's installations."""
-    return readings_folder(data) / system / file_name(cluster)
+    return readings_folder(data) / file_name(system) / file_name(cluster)
 
 
 def group_folder(data: Path, system: str, cluster: str, group: str) -> Path:
     """Return the folder of one group's raw samples."""
-    return samples_folder(data) / system / file_name(cluster) / file_name(group)
+    return samples_folder(data) / file_name(system) / file_name(cluster) / file_name(group)
 
 
 def sample_path(data: Path, sample: GroupSample) -> Path:
@@ -176,12 +176,12 @@ def metrics_mark(data: Path, system: str, cluster: str, group: str) -> Path:
 
 
 def _group_metrics(data: Path, system: str, cluster: str, group: str) -> Path:
-    return metrics_folder(data) / system / file_name(cluster) / file_name(group)
+    return metrics_folder(data) / file_name(system) / file_name(cluster) / file_name(group)
 
 
 def calibration_folder(data: Path, system: str, cluster: str, group: str) -> Path:
     """Return the folder of all records of how one group's forecasts did."""
-    return data / "calibration" / system / file_name(cluster) / file_name(group)
+    return data / "calibration" / file_name(system) / file_name(cluster) / file_name(group)
 
 
 def runs_folder(data: Path) -> Path:

@@ -60,6 +60,14 @@ def _arrivals(path: str) -> bytes:
     return json.dumps(document | {"arrivals": path}).encode()
 
 
+def _judged_plan(system: str) -> bytes:
+    from tests.fuzz.cluster import event_seeds
+
+    document: Any = json.loads(event_seeds()[-1])
+    document["spec"]["group"]["system"] = system
+    return json.dumps(document).encode()
+
+
 CASES: Final[list[tuple[str, bytes, str]]] = [
     # OverflowError: a value that was scraped when no calendar reaches.
     ("prometheus", _scraped("1e300"), "AnswerError"),
@@ -67,6 +75,9 @@ CASES: Final[list[tuple[str, bytes, str]]] = [
     ("plan", _plan_until("2026-11-21T10:45:00"), "DocumentError"),
     # ValueError: no file has a name with a NUL in it.
     ("backtest scenario", _arrivals("\0"), "DocumentError"),
+    # ValueError, and a record that would have been written outside of its folder: the system was taken as a name.
+    ("watch event", _judged_plan("\0"), "read"),
+    ("watch event", _judged_plan("../../x"), "read"),
     # TypeError: a list as a key of YAML cannot be looked up.
     ("yaml", b"? [a]\n: b\n", "DocumentError"),
     ("yaml", b"{[a]: b}", "DocumentError"),
