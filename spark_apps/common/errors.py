@@ -6,7 +6,7 @@ import traceback
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 
-from py4j.protocol import Py4JError, Py4JJavaError
+from py4j.protocol import Py4JError, Py4JJavaError, Py4JNetworkError
 from pyspark.errors import PySparkException
 
 from planner import errors
@@ -127,8 +127,11 @@ def full_disk(error: BaseException) -> StorageError | None:
 
 
 _NO_ANSWER = "Answer from Java side is empty"
-_LOST = re.compile(rf"SparkContext was shut down|ExecutorLostFailure|java\.lang\.OutOfMemoryError|{_NO_ANSWER}")
-"""Spark's words for a Java process that ended, the driver's or an executor's, while it was asked for something."""
+_LOST = re.compile(
+    rf"SparkContext was shut down|ExecutorLostFailure|java\.lang\.OutOfMemoryError|{_NO_ANSWER}"
+    r"|\AAn error occurred while calling \S+\Z"  # Py4J's of a call without an answer: Java's own have a trace
+)
+"""Spark's and Py4J's words for a Java process that ended while it was asked: the driver's or an executor's."""
 
 
 def lost_java(error: BaseException) -> StorageError | None:
@@ -137,7 +140,7 @@ def lost_java(error: BaseException) -> StorageError | None:
     The lengths of runs in a Parquet page are its writer's word, so a file of 150 bytes can take any amount of memory.
     Java ends then (``SparkUncaughtExceptionHandler``), and who asks it finds nobody.
     """
-    is_gone = isinstance(error, ConnectionError)
+    is_gone = isinstance(error, ConnectionError | Py4JNetworkError)
     if not is_gone and not (isinstance(error, Py4JError | PySparkException) and _LOST.search(_text(error))):
         return None
     return StorageError(

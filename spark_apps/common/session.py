@@ -10,6 +10,7 @@ from collections.abc import Iterator
 from contextlib import contextmanager, suppress
 from pathlib import Path
 
+from py4j.protocol import Py4JError
 from pyspark.conf import SparkConf
 from pyspark.core.context import SparkContext
 from pyspark.sql import SparkSession
@@ -63,7 +64,7 @@ def session(name: str) -> Iterator[SparkSession]:
                 spark.sparkContext.addPyFile(str(archive))
             yield spark
     finally:
-        with suppress(ConnectionError):  # a Java process that has ended needs no stop
+        with suppress(ConnectionError, Py4JError):  # a Java process that has ended needs no stop
             spark.stop()
 
 

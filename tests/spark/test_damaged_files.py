@@ -151,6 +151,55 @@ def test_a_page_that_takes_all_memory_ends_in_one_sentence(tmp_path: Path) -> No
     assert run.stderr.splitlines()[-1].startswith("planner: stage history: a Java process of Spark ended"), run.stderr
 
 
+CUT_OFF = """
+import signal, sys, threading
+from concurrent.futures import ThreadPoolExecutor
+from contextlib import ExitStack
+from spark_apps.common.errors import finish, name_stage
+from spark_apps.common.session import session
+
+def main():
+    with ExitStack() as stack, ThreadPoolExecutor(1) as another_thread, name_stage("history"):
+        spark = stack.enter_context(session("cut off"))
+        java = spark.sparkContext._gateway.proc
+        if sys.argv[1] == "stop":
+            spark.sparkContext.stop()  # whose errors Spark minds itself
+        java.send_signal(signal.SIGSTOP)
+        threading.Timer(1, java.kill).start()
+        count = lambda: spark.range(3).count()
+        calls = {
+            "count": count,
+            "count in another thread": lambda: another_thread.submit(count).result(),
+            "stop": stack.close,
+        }
+        calls[sys.argv[1]]()
+
+finish(main)
+"""
+
+
+def cut_off(call: str) -> "subprocess.CompletedProcess[str]":
+    """Let Java end before it has read the call, which resets the connection: another error than an empty answer's.
+
+    Another thread has no connection yet, so that what is left unread is its first word.
+    """
+    command = [sys.executable, "-c", CUT_OFF, call]
+    return subprocess.run(command, cwd=Path(__file__).parents[2], capture_output=True, text=True, check=False)
+
+
+@pytest.mark.usefixtures("java")
+@pytest.mark.parametrize("call", ["count", "count in another thread"])
+def test_a_call_that_java_leaves_unread_ends_in_one_sentence(call: str) -> None:
+    run = cut_off(call)
+    assert run.returncode == StorageError.exit_code, run.stderr
+    assert run.stderr.splitlines()[-1].startswith("planner: stage history: a Java process of Spark ended"), run.stderr
+
+
+@pytest.mark.usefixtures("java")
+def test_an_app_that_is_done_does_not_care_that_its_java_ends_before_it_is_stopped() -> None:
+    assert cut_off("stop").returncode == 0
+
+
 class TextlessError(Py4JJavaError):
     """An error whose text Java has, which ended meanwhile."""
 
