@@ -10,6 +10,8 @@ from typing import Annotated, Any, Literal, TypeVar
 from pydantic import AfterValidator, BaseModel, ConfigDict, Field, StrictBool, StrictStr, WithJsonSchema
 from pydantic.alias_generators import to_camel
 
+from planner.text.bounded import is_path
+
 Name = Annotated[StrictStr, Field(min_length=1)]
 MOST_NAMES = 1_000
 """Topics or addresses in one field: what names more has another group, or leaves the field out."""
@@ -28,8 +30,7 @@ _AnyPath = TypeVar("_AnyPath", str, Path)
 
 def check_path(path: _AnyPath) -> _AnyPath:
     """Return the path. Raises ``ValueError`` for characters that no file's name can hold."""
-    text = str(path)
-    if "\0" in text or text != text.encode("utf-8", "ignore").decode("utf-8"):
+    if not is_path(str(path)):
         raise ValueError("a path of whole characters, none of them \\0")
     return path
 

@@ -45,6 +45,7 @@ from planner.errors import BadInputError
 from planner.model.points import MetricHistory
 from planner.model.samples import GroupSample
 from planner.storage.files import remove_file
+from planner.text.bounded import is_path
 
 RUNS: Final = "runs"
 TIDY: Final = "tidy"
@@ -115,7 +116,7 @@ def local_folder(text: str, name: str) -> Path:
             f"{name} is {text}: only a path works here, of this machine or mounted on every worker of an Airflow, so "
             "mount the store and give its path; a URI is possible for history alone"
         )
-    if "\0" in text or text != text.encode("utf-8", "ignore").decode("utf-8"):
+    if not is_path(text):
         raise BadInputError(f"{name} is {text!r}: no path can hold that, so give another one")
     return Path(text)
 

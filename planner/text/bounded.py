@@ -58,3 +58,8 @@ class Unpacker:
         if self._given > self._most:
             raise TooMuchError(f"more than {self._most} bytes once unpacked")
         return unpacked
+
+
+def is_path(text: str) -> bool:
+    """Return whether a file's path can be ``text``: none has a NUL, or half of a surrogate pair."""
+    return "\0" not in text and text == text.encode("utf-8", "ignore").decode("utf-8")

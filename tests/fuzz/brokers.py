@@ -301,7 +301,6 @@ READERS: Final = (
         ("planner.sources.rocketmq",),
         damage_rocketmq,
         (FrameError, JsonError, BodyError),
-        in_tests=20_000,
     ),
     Reader(
         "fastjson",
@@ -310,7 +309,6 @@ READERS: Final = (
         ("planner.sources.rocketmq.fastjson",),
         damaged_bytes,
         (JsonError,),
-        in_tests=10_000,
     ),
     Reader(
         "kafka wire",
@@ -319,7 +317,6 @@ READERS: Final = (
         ("planner.sources.kafka",),
         damage_kafka,
         (ProtocolError,),
-        in_tests=20_000,
     ),
     Reader(
         "scram",

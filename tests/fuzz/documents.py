@@ -74,8 +74,8 @@ def _sealed(data: bytes, seal: Callable[[Any], None]) -> bytes:
         document = json.loads(data)
         seal(document)
         return json.dumps(document).encode()
-    except (ValueError, RecursionError, TypeError, KeyError, AttributeError, PlannerError):
-        return data
+    except (ValueError, RecursionError, TypeError, KeyError, AttributeError, PlannerError, MemoryError):
+        return data  # readers refuse it before they look at its digest
 
 
 def data_reader(name: str, kind: DataKind[Any], seeds: Callable[[], Sequence[bytes]]) -> Reader:

@@ -42,8 +42,6 @@ class Reader:
     errors: tuple[type[Exception], ...] = (PlannerError,)
     seal: Callable[[bytes], bytes] = field(default=lambda data: data)
     """Makes digests right again, so that what is behind their check is reached."""
-    in_tests: int = 1_000
-    """Cases in ``make test``: so many that a reader takes some seconds."""
 
     def outcome(self, data: bytes) -> str:
         """Read and return what came of it: "read", or the name of a typed error. Anything else passes through."""

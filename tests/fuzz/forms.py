@@ -147,6 +147,5 @@ READERS: Final = (
         form_seeds,
         ("planner.orchestration", "planner.runs.migration", "planner.documents.migration", "planner.approval.handover"),
         errors=(BadInputError, ParamValidationError, AirflowException),
-        in_tests=500,
     ),
 )

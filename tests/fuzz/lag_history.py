@@ -108,6 +108,5 @@ READERS: Final = (
         ("spark_apps.common.parquet_",),
         damaged_bytes,
         seal=with_length,
-        in_tests=3_000,
     ),
 )
