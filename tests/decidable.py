@@ -15,21 +15,24 @@ from functools import partial
 
 from planner import pipeline
 from planner.allocation.registry import find_strategy
-from planner.decision.decision import HoldCause
+from planner.decision.decision import Decision, HoldCause
 from planner.documents.policy import ConsumerScalingPolicy
 from planner.model.autoscalers import Autoscaler
 from planner.model.deployments import Deployment, Ordinals, ScaleTarget, together
 from planner.model.pods import Pod, Workload
-from planner.model.snapshot import Capacity, GroupSnapshot, MemberPod
+from planner.model.snapshot import POP, SHARE, Capacity, GroupSnapshot, MemberPod
 from planner.simulation.candidates import simulate_candidate
 from planner.simulation.kafka.mixed_partitions import assigned
 from planner.simulation.kafka.partitions import in_ring_order
+from planner.simulation.outcome import CandidateOutcome
 from planner.simulation.rocketmq.topics import topics_of
 from tests.builders import AT
 from tests.unit.rollout.random_groups import KAFKA, ROCKETMQ, random_group
 from tests.unit.workload.builders import deployment, pod
 
 STRATEGIES = (*ROCKETMQ, *(name for name in KAFKA if name != "range-server"))
+BASE_OF = {"POP": "AVG", "gRPC clients": "AVG", "Share group": "range"}
+"""Kinds of group whose members share the messages of queues, and whose random groups each is made of."""
 MOST_PODS = 12
 
 
@@ -57,12 +60,12 @@ class Got:
 
 def one_each(draw: random.Random, strategy: str) -> GroupSnapshot:
     """Return a Deployment whose pods run one member each."""
-    return _deployed(draw, strategy, draw.randint(1, MOST_PODS), 1)
+    return _deployed(draw, strategy, _ids(draw, draw.randint(1, MOST_PODS), 1))
 
 
 def several_each(draw: random.Random, strategy: str) -> GroupSnapshot:
     """Return a Deployment whose pods run two to four members each."""
-    return _deployed(draw, strategy, draw.randint(1, MOST_PODS // 2), draw.randint(2, 4))
+    return _deployed(draw, strategy, _ids(draw, draw.randint(1, MOST_PODS // 2), draw.randint(2, 4)))
 
 
 def stateful(draw: random.Random, strategy: str) -> GroupSnapshot:
@@ -113,7 +116,7 @@ def at_zero(draw: random.Random, strategy: str) -> GroupSnapshot:
 def differing(draw: random.Random, strategy: str) -> GroupSnapshot:
     """Return a Kafka group whose members lie in two racks, as one replica of each partition does, and in half of
     the groups differ in their topics, too."""
-    taken = _deployed(draw, strategy, draw.randint(2, MOST_PODS), 1)
+    taken = _deployed(draw, strategy, _ids(draw, draw.randint(2, MOST_PODS), 1))
     topics = sorted({state.queue.topic for state in taken.queues})
     mixes = draw.random() < 0.5 and len(topics) > 1
     members = tuple(
@@ -142,7 +145,7 @@ def autoscaled(draw: random.Random, strategy: str) -> GroupSnapshot:
 
 def several_deployments(draw: random.Random, strategy: str) -> GroupSnapshot:
     """Return a group whose pods two Deployments run, under a policy that names both."""
-    taken = _deployed(draw, strategy, draw.randint(2, MOST_PODS), 1)
+    taken = _deployed(draw, strategy, _ids(draw, draw.randint(2, MOST_PODS), 1))
     assert taken.deployment is not None
     pods = taken.deployment.pods or ()
     first = draw.randint(1, len(pods) - 1)
@@ -170,7 +173,42 @@ ROLLOUT = ScaleTarget("argoproj.io/v1alpha1", "Rollout", takes_cost=True, templa
 FLEET = ScaleTarget("example.com/v1", "Fleet", takes_cost=False)
 """A kind that the planner does not know, and whose controller alone decides which pods stop."""
 
+
+def two_groups(draw: random.Random, strategy: str) -> tuple[GroupSnapshot, GroupSnapshot]:
+    """Return two groups that the same pods serve, one member each; the second has any strategy of the system."""
+    ids = _ids(draw, draw.randint(1, MOST_PODS), 1)
+    second = draw.choice([name for name in STRATEGIES if (name in KAFKA) is (strategy in KAFKA)])
+    return _deployed(draw, strategy, ids), replace(_deployed(draw, second, ids), group="mails")
+
+
+def sharing(kind: str, taken: GroupSnapshot) -> GroupSnapshot:
+    """Return the group as one whose members share the messages of all its queues; of another kind as it is."""
+    shared = len(taken.data_queues)
+    if kind == "Share group":
+        return replace(
+            taken,
+            strategy=SHARE,
+            shared_queues=shared,
+            members=tuple(
+                replace(
+                    member,
+                    protocol="share",
+                    owned=tuple(state.queue for state in taken.queues if state.owner == member.member_id),
+                )
+                for member in taken.members
+            ),
+        )
+    if kind not in BASE_OF:
+        return taken
+    states = tuple(replace(state, owner=None) for state in taken.queues)
+    pops = replace(taken, queues=states, shared_queues=shared)
+    return replace(pops, strategy=POP) if kind == "gRPC clients" else replace(pops, strategy_options={SHARES: -1})
+
+
+SHARES = "pop_share_queues"
 ONLY_KAFKA = "Topics and racks differ"
+AT_ZERO = "No pod runs"
+TWO_GROUPS = "Two groups in the same pods"
 AUTOSCALED = "An HPA sets the replicas"
 TWO_DEPLOYMENTS = "Two Deployments"
 MOST_ROUNDS = 20
@@ -180,7 +218,7 @@ SHAPES: Mapping[str, Callable[[random.Random, str], GroupSnapshot]] = {
     "Deployment, several a pod": several_each,
     "StatefulSet": stateful,
     "Kubernetes not read": unread,
-    "No pod runs": at_zero,
+    AT_ZERO: at_zero,
     ONLY_KAFKA: differing,
     AUTOSCALED: autoscaled,
     TWO_DEPLOYMENTS: several_deployments,
@@ -188,12 +226,20 @@ SHAPES: Mapping[str, Callable[[random.Random, str], GroupSnapshot]] = {
     "Another kind with `/scale`": partial(scaled, scale=FLEET),
 }
 
+ROWS = (*STRATEGIES, *BASE_OF)
+COLUMNS = (*SHAPES, TWO_GROUPS)
 
-def _deployed(draw: random.Random, strategy: str, pods: int, per_pod: int) -> GroupSnapshot:
+
+def _ids(draw: random.Random, pods: int, per_pod: int) -> Mapping[str, str]:
+    """Return the pod of each member by its client id."""
     addresses = draw.sample(range(1, 250), pods)
-    ids = {
+    return {
         f"10.0.0.{address}@{40 + number}#7": f"app-{address:x}" for address in addresses for number in range(per_pod)
     }
+
+
+def _deployed(draw: random.Random, strategy: str, ids: Mapping[str, str]) -> GroupSnapshot:
+    per_pod = len(ids) // len(set(ids.values()))
     made = random_group(draw, tuple(sorted(ids)), strategy).snapshot
     links = tuple(MemberPod(client, ids[client]) for client in made.clients)
     taken = replace(made, pods=links, members_per_pod=per_pod, members_per_pod_source="made so")
@@ -232,36 +278,69 @@ def _settled(taken: GroupSnapshot) -> GroupSnapshot:
     return replace(taken, queues=tuple(states))
 
 
-def policy_of(taken: GroupSnapshot) -> ConsumerScalingPolicy:
-    """Return a policy under which any count to 64 may be chosen: from one, or from none for a group that has none."""
+def policy_of(taken: GroupSnapshot, name: str = "billing", shared_with: Sequence[str] = ()) -> ConsumerScalingPolicy:
+    """Return a policy under which any count to 64 may be chosen: from one, or from none for a group that has none.
+
+    ``shared_with`` are the policies of the other groups that the same pods serve.
+    """
     servers = {"bootstrapServers": ["k:9092"]} if taken.system == "kafka" else {"nameServers": ["n:9876"]}
     kind = taken.deployment.kind if taken.deployment else "Deployment"
     version = {"apiVersion": taken.deployment.api_version} if taken.deployment else {}
     several = [{"name": each.name} for each in taken.deployment.targets] if taken.deployment else []
+    target = {**version, "kind": kind, "name": "app", **({"sharedWith": [*shared_with]} if shared_with else {})}
     spec = {
         "source": {"system": taken.system, "cluster": taken.cluster, "group": taken.group, **servers},
-        **({"scaleTargetRefs": several} if several else {"scaleTargetRef": {**version, "kind": kind, "name": "app"}}),
+        **({"scaleTargetRefs": several} if several else {"scaleTargetRef": target}),
         "minReplicas": 0 if taken.deployment and not taken.clients else 1,
         "maxReplicas": 64,
         **({"kubernetes": {}} if taken.deployment else {}),
         **({"autoscaler": {"mode": "setBounds"}} if taken.deployment and taken.deployment.autoscalers else {}),
         **({} if taken.clients else {"strategy": taken.strategy or "AVG"}),
     }
-    return ConsumerScalingPolicy.model_validate({"metadata": {"name": "billing", "namespace": "shop"}, "spec": spec})
+    return ConsumerScalingPolicy.model_validate({"metadata": {"name": name, "namespace": "shop"}, "spec": spec})
 
 
 def ask(strategy: str, shape: str, taken: GroupSnapshot) -> Got:
     """Return what the group gets: the whole path from candidates to plan, without what the change costs in time."""
     policy = policy_of(taken)
-    own = [count for name, count in pipeline.candidates(taken, policy) if name == taken.strategy]
-    outcomes = tuple(simulate_candidate(taken, count, taken.strategy or "") for count in own)
+    outcomes = _outcomes(taken, policy)
     record = pipeline.decide(taken, outcomes, policy)
     if record.decision.is_hold:
-        cause = record.decision.hold_cause
-        is_right = cause in RIGHT or names_all_lists(record.decision.reason, record.decision.current)
-        return Got(strategy, shape, Answer.RIGHT if is_right else Answer.OTHERWISE, str(cause))
+        answer = Answer.RIGHT if _is_right(record.decision) else Answer.OTHERWISE
+        return Got(strategy, shape, answer, str(record.decision.hold_cause))
     assert pipeline.plan(taken, record, policy, outcomes) is not None
     return Got(strategy, shape, Answer.PLANNED, "")
+
+
+def ask_together(strategy: str, groups: Sequence[GroupSnapshot]) -> Got:
+    """Return what groups of the same pods get: one plan for all, or a hold; the first one has the strategy."""
+    names = [taken.group for taken in groups]
+    cases = []
+    for taken in groups:
+        policy = policy_of(taken, taken.group, [name for name in names if name != taken.group])
+        own = pipeline.decide_alone(taken, _outcomes(taken, policy), policy)
+        cases.append(pipeline.GroupCase(policy, taken, own))
+    records = pipeline.decide_shared(cases)
+    for case in cases:
+        record, others = records[case.name], [other for other in cases if other is not case]
+        if not record.decision.is_hold:
+            outcomes = _outcomes(case.snapshot, case.policy)
+            assert pipeline.plan(case.snapshot, record, case.policy, outcomes, others) is not None
+            return Got(strategy, TWO_GROUPS, Answer.PLANNED, "")
+    held = [record.decision for record in records.values()]
+    needed = [decision for decision in held if decision.hold_cause is not HoldCause.SHARED_TARGET]
+    is_right = bool(needed) and all(_is_right(decision) for decision in needed)
+    causes = ", ".join(sorted(str(decision.hold_cause) for decision in held))
+    return Got(strategy, TWO_GROUPS, Answer.RIGHT if is_right else Answer.OTHERWISE, causes)
+
+
+def _outcomes(taken: GroupSnapshot, policy: ConsumerScalingPolicy) -> tuple[CandidateOutcome, ...]:
+    own = [count for name, count in pipeline.candidates(taken, policy) if name == taken.strategy]
+    return tuple(simulate_candidate(taken, count, taken.strategy or "") for count in own)
+
+
+def _is_right(held: Decision) -> bool:
+    return held.hold_cause in RIGHT or names_all_lists(held.reason, held.current)
 
 
 def names_all_lists(reason: str, current: int) -> bool:
@@ -274,17 +353,24 @@ def names_all_lists(reason: str, current: int) -> bool:
 
 
 def is_possible(strategy: str, shape: str) -> bool:
-    """Return whether there are groups of that strategy in that shape."""
+    """Return whether there are groups of that strategy, or kind, in that shape."""
+    if strategy in BASE_OF:
+        return shape not in (ONLY_KAFKA, AT_ZERO)
     return shape != ONLY_KAFKA or strategy in KAFKA
 
 
 def survey(groups: int, seed: int = 24) -> Iterator[Got]:
     """Yield what so many random groups of each strategy and shape get; the same seed gives the same groups."""
-    for strategy in STRATEGIES:
+    for strategy in ROWS:
+        base = BASE_OF.get(strategy, strategy)
         for shape, make in ((shape, make) for shape, make in SHAPES.items() if is_possible(strategy, shape)):
             draw = random.Random(f"{seed} {strategy} {shape}")
             for _ in range(groups):
-                yield ask(strategy, shape, make(draw, strategy))
+                yield ask(strategy, shape, sharing(strategy, make(draw, base)))
+        draw = random.Random(f"{seed} {strategy} {TWO_GROUPS}")
+        for _ in range(groups):
+            first, second = two_groups(draw, base)
+            yield ask_together(strategy, (sharing(strategy, first), second))
 
 
 def share_decided(answers: Iterable[Got]) -> float:
@@ -296,9 +382,9 @@ def share_decided(answers: Iterable[Got]) -> float:
 def table(answers: Iterable[Got]) -> str:
     """Return the answers as a table in Markdown: planned / held for a good reason / held otherwise."""
     counts = Counter((got.strategy, got.shape, got.answer) for got in answers)
-    lines = ["| Strategy | " + " | ".join(SHAPES) + " |", "|---" * (len(SHAPES) + 1) + "|"]
+    lines = ["| Strategy | " + " | ".join(COLUMNS) + " |", "|---" * (len(COLUMNS) + 1) + "|"]
     cell = partial(_cell, counts)
-    lines += [f"| {name} | " + " | ".join(cell(name, shape) for shape in SHAPES) + " |" for name in STRATEGIES]
+    lines += [f"| {name} | " + " | ".join(cell(name, shape) for shape in COLUMNS) + " |" for name in ROWS]
     return "\n".join(lines)
 
 
