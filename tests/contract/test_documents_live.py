@@ -136,6 +136,8 @@ def test_kubectl_waits_for_conditions_which_say_since_when_and_of_which_generati
     """Red when a condition is of another form than the API server's own, or its time moves without its status."""
     installed.kubectl("apply", "-f", "-", text=PLAN.dump(small(), "awaited"))
     path = f"{installed.plans}/awaited"
+    # Flux would take an object without status as done.
+    assert installed.cluster.rest.get(path)["status"] == {"observedGeneration": -1}
 
     def conditions() -> dict[str, Json]:
         found = installed.cluster.rest.get(path)

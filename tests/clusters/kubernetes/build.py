@@ -1,4 +1,4 @@
-"""The programs that are compiled: upstream Kubernetes in one binary, Helm, and a judge of health by Argo CD's Lua."""
+"""The programs that are compiled: Kubernetes in one binary, Helm, and judges of health as Argo CD and Flux are."""
 
 from pathlib import Path
 
@@ -7,6 +7,7 @@ from tests.clusters.kubernetes.go import GoProgram, Report, required
 CONTROL_PLANE = Path(__file__).with_name("controlplane")
 HELM = Path(__file__).with_name("helm")
 HEALTH = Path(__file__).with_name("health")
+KSTATUS = Path(__file__).with_name("kstatus")
 
 
 def control_plane_binary(report: Report | None = None) -> Path:
@@ -36,6 +37,15 @@ def health_binary(report: Report | None = None) -> Path:
     """
     what = f"Lua of Argo CD {required(HEALTH, 'github.com/yuin/gopher-lua')}, seconds, once"
     return GoProgram("health", "health", "health", HEALTH, ".", (*_FLAGS, "-s -w"), what).binary(report)
+
+
+def kstatus_binary(report: Report | None = None) -> Path:
+    """Return the program that judges an object by Flux's kstatus, compiled first if need be; raise as above.
+
+    It reads the object as JSON, and prints status and message.
+    """
+    what = f"kstatus of Flux {required(KSTATUS, 'github.com/fluxcd/cli-utils')}, about a minute, once"
+    return GoProgram("kstatus", "kstatus", "kstatus", KSTATUS, ".", (*_FLAGS, "-s -w"), what).binary(report)
 
 
 def kubernetes_version() -> str:

@@ -30,7 +30,7 @@ ALLOWED = {
     "type", "description", "properties", "required", "items", "additionalProperties", "enum", "format", "nullable",
     "minimum", "maximum", "exclusiveMinimum", "exclusiveMaximum", "minLength", "maxLength", "minItems", "maxItems",
     "maxProperties", "pattern", "anyOf", "x-kubernetes-validations", "x-kubernetes-preserve-unknown-fields",
-    "x-kubernetes-list-type", "x-kubernetes-list-map-keys",
+    "x-kubernetes-list-type", "x-kubernetes-list-map-keys", "default",
 }  # fmt: skip
 """What a structural schema may say (apiextensions.k8s.io/v1 JSONSchemaProps), as far as ours need it."""
 
@@ -60,6 +60,7 @@ def test_the_schemas_are_structural(name: str) -> None:
     for place in places(schema_of(name)):
         assert place.keys() <= ALLOWED
         assert isinstance(place["type"], str)
+        assert pruned(place.get("default"), place) == place.get("default")
         assert not {"properties", "additionalProperties"} <= place.keys()
         assert isinstance(place.get("exclusiveMinimum", True), bool)
         assert not (place.get("nullable") and "enum" in place)

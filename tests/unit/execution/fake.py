@@ -281,7 +281,8 @@ class FakeCluster:
         pod.broken_until = self.now_s + seconds
 
     def put(self, stored: StoredPlan) -> None:
-        self.plans[stored.name] = stored
+        """Create a plan; the server adds to its status that nobody has looked at it."""
+        self.plans[stored.name] = replace(stored, status=replace(stored.status, observed_generation=-1))
 
     def ask(self, name: str, **requests: object) -> None:
         stored = self.plans[name]
