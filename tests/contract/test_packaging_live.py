@@ -220,7 +220,8 @@ def test_an_approved_plan_is_taken_up_under_the_charts_rights(release: Release) 
     note = f"{APPROVE_ANNOTATION}={PLAN.digest(plan)}"
     release.cluster.kubectl("annotate", "-n", release.namespace, "crp", name, note)
     path = f"{release.plans}/{name}"
-    status = release.cluster.wait_until("an answer", lambda: release.found(path).get("status"))
+    release.cluster.wait_until("an answer", lambda: "phase" in release.found(path)["status"])
+    status = release.found(path)["status"]
     assert status["phase"] != "Succeeded"
     assert status["message"]
 
