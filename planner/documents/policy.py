@@ -225,6 +225,10 @@ def policy_of(document: object, where: str) -> ConsumerScalingPolicy:
         policy = ConsumerScalingPolicy.model_validate(checked)
     except ValidationError as error:
         raise document_error(error, where, schema=_schema()) from error
+    except UnicodeEncodeError as error:  # pydantic's own, over a sentence of ours that quotes the text
+        raise DocumentError(
+            f"{where}: half a surrogate pair in a text, expected whole characters: correct it"
+        ) from error
     _check_strategy(policy.spec, where)
     check_timing(policy.spec.timing, policy.spec.source.system, where)
     return policy

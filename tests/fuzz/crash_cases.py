@@ -60,6 +60,15 @@ def _arrivals(path: str) -> bytes:
     return json.dumps(document | {"arrivals": path}).encode()
 
 
+def _policy_of_kind(kind: str) -> bytes:
+    from tests.fuzz.readers import reader
+
+    document: Any = json.loads(reader("policy").seeds()[0])
+    del document["spec"]["scaleTargetRef"]
+    document["spec"]["scaleTargetRefs"] = [{"name": "app", "kind": kind}, {"name": "app-next"}]
+    return json.dumps(document).encode()
+
+
 def _judged_plan(system: str) -> bytes:
     from tests.fuzz.cluster import event_seeds
 
@@ -112,6 +121,8 @@ CASES: Final[list[tuple[str, bytes, str]]] = [
     # OverflowError: an offset that no column holds; each run of the history stumbled over the file again.
     ("history rows", _with_offset(2**63), "BadInputError"),
     ("history rows", _with_offset(2**63 - 1), "read"),
+    # UnicodeEncodeError: pydantic could not pass on a sentence that quotes half a surrogate pair.
+    ("policy", _policy_of_kind("a\ud800p"), "DocumentError"),
     # The whole process ended, in pyarrow's C++: row groups with columns that the schema lacks.
     ("parquet footer", Footer(columns=0, group_columns=1).file(), "StorageError"),
 ]
