@@ -24,6 +24,7 @@ from planner.model.samples import GroupSample
 from planner.rollout.plan import RolloutPlan
 from planner.snapshot.strategy import observed_strategy
 from planner.sources.rocketmq import RocketMQAdmin, observe_group
+from tests.clusters.errors import StartFailedError
 from tests.clusters.kubernetes import ControlPlane, deployment
 from tests.clusters.kubernetes.consumers import rocketmq_consumer
 from tests.clusters.kubernetes.rest import Json
@@ -90,6 +91,7 @@ class Shop:
         self.cluster.apply(document, namespace=self.namespace)
         self.cluster.await_available(self.namespace, name, WAIT_S)
         self.await_settled(group)
+        self.await_given(group, name)
 
     def policy(self, group: str, target: str, prices: str, strategy: str = "") -> Path:
         path = self.folder / f"policy-{target}.yaml"
@@ -121,6 +123,25 @@ spec:
             return len(found.members) == CONSUMERS and sorted(map(str, owned)) == sorted(map(str, every))
 
         self.cluster.wait_until("a settled group", is_settled, WAIT_S)
+
+    def await_given(self, group: str, deployment: str) -> None:
+        """Wait until the Deployment was given messages of every queue: what comes before and after is compared later.
+
+        Raise StartFailedError with what producers, brokers and pods said last where it is given none.
+        """
+        ends = self.brokers.produced(TOPIC)
+
+        def is_given() -> bool:
+            return {(one.broker, one.queue) for one in self.deliveries(group, deployment)} >= ends.keys()
+
+        try:
+            self.cluster.wait_until(f"a message of each queue of {TOPIC} for {deployment}", is_given, WAIT_S)
+        except StartFailedError as error:
+            now, done = self.brokers.produced(TOPIC), self.brokers.committed(group, TOPIC)
+            tails = [process.log_tail(15) for process in self.brokers.processes if process.running]
+            pods = self.cluster.kubelet.log(self.namespace, f"{deployment}-*", "main")
+            sent = f"sent {ends}, then {now}; committed {done}"
+            raise StartFailedError("\n".join([str(error), sent, *tails, pods])) from error
 
     def planned(self, policy: Path, kind: str, green: str, *words: str) -> Path:
         """Take a snapshot, plan a migration to Deployment ``green``, approve it; return the plan's file."""
