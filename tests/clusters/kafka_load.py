@@ -21,6 +21,8 @@ LIBRDKAFKA = "librdkafka"
 
 _LOAD = Path(__file__).parents[1] / "load"
 _SOURCES = (*sorted((_LOAD / "kafka").rglob("*.java")), *sorted((_LOAD / "src").rglob("RateCurve.java")))
+_SHARE_SOURCES = (*_SOURCES, *sorted((_LOAD / "kafka-share").rglob("*.java")))
+"""Clients before 4.2 have no consumer of share groups, and do not compile it."""
 _PYTHON_CONSUMERS = _LOAD / "kafka" / "librdkafka_consumers.py"
 _JSON = Coordinate("com.fasterxml.jackson.core", "jackson-databind", "2.19.2")
 _LOGGING = Coordinate("org.slf4j", "slf4j-simple", "1.7.36")
@@ -246,6 +248,27 @@ def java_consumer(
     return [*_java_argv(client_version), delivery_log, "\n".join(map(json.dumps, orders))]
 
 
+def java_share_consumer(
+    bootstrap: str,
+    client: str,
+    *,
+    client_version: str,
+    group: str,
+    topic: str,
+    delivery_log: str,
+    service_ms: float = 0.0,
+    end: str = "batch",
+) -> list[str]:
+    """Return the command of a process that is one Java consumer of a share group with the client's defaults.
+
+    On SIGTERM it closes: at once (``at-once``), after its batch, or once it has acknowledged that, too (``commit``).
+    """
+    settings = {"bootstrap.servers": bootstrap, **_serializers("Deserializer", "deserializer")}
+    settings |= {"group.id": group, "client.id": client}
+    argv = _java_argv(client_version, _SHARE_SOURCES, "ShareMain")
+    return [*argv, delivery_log, client, topic, json.dumps(settings), str(round(service_ms * 1000)), end]
+
+
 def _start_order(
     client: str, *, group: str, topics: Sequence[str], config: Mapping[str, str], service_ms: float, commit: str
 ) -> dict[str, object]:
@@ -276,19 +299,19 @@ def _python_argv() -> list[str]:
     return [sys.executable, str(_PYTHON_CONSUMERS)]
 
 
-def _java_argv(client_version: str) -> list[str]:
+def _java_argv(client_version: str, sources: Sequence[Path] = _SOURCES, main: str = "KafkaMain") -> list[str]:
     jars = class_path("kafka-client", [Coordinate(GROUP_ID, "kafka-clients", client_version), _JSON, _LOGGING])
     digest = hashlib.sha256("\n".join(map(str, jars)).encode())
-    for source in _SOURCES:
+    for source in sources:
         digest.update(source.read_bytes())
-    classes = cached("load", digest.hexdigest()[:16], lambda fresh: _compile(jars, fresh))
+    classes = cached("load", digest.hexdigest()[:16], lambda fresh: _compile(sources, jars, fresh))
     settings = ["-Dorg.slf4j.simpleLogger.defaultLogLevel=warn", "-Dorg.slf4j.simpleLogger.showDateTime=true"]
     path = os.pathsep.join(map(str, (classes, *jars)))
-    return [find_program("java"), *_JVM, *settings, "-cp", path, "dev.consumerplanner.load.kafka.KafkaMain"]
+    return [find_program("java"), *_JVM, *settings, "-cp", path, f"dev.consumerplanner.load.kafka.{main}"]
 
 
-def _compile(jars: Sequence[Path], target: Path) -> None:
+def _compile(sources: Sequence[Path], jars: Sequence[Path], target: Path) -> None:
     command = [find_program("javac"), "-nowarn", "-d", str(target), "-cp", os.pathsep.join(map(str, jars))]
-    run = subprocess.run([*command, *map(str, _SOURCES)], capture_output=True, text=True, check=False)
+    run = subprocess.run([*command, *map(str, sources)], capture_output=True, text=True, check=False)
     if run.returncode != 0:
         raise StartFailedError(f"javac ended with {run.returncode}\n{run.stderr}")

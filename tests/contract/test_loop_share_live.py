@@ -10,40 +10,56 @@ from confluent_kafka.admin import AlterConfigOpType, ConfigEntry, ConfigResource
 from planner.documents.data import SNAPSHOT
 from planner.rollout.steps import MarkVictims
 from planner.simulation.candidates import shares_messages
-from tests.clusters.kafka import KafkaCluster, done
+from tests.clusters.kafka import CLIENT, KafkaCluster, done
 from tests.clusters.kubernetes import ControlPlane
-from tests.clusters.kubernetes.consumers import kafka_consumer
+from tests.clusters.kubernetes.consumers import java_share_container, kafka_consumer
 from tests.clusters.kubernetes.rest import Json
 from tests.loops import Changed, Loop, exactly, kafka_loop
 
 pytestmark = [pytest.mark.cluster, pytest.mark.timeout(2_700)]
 
-GROUP, PARTITIONS, RATE = "loop-share", 6, 6.0
+PARTITIONS, RATE = 6, 6.0
+LIBRDKAFKA = f"librdkafka {libversion()[0]}"
 
 
-@pytest.fixture(scope="module")
+def librdkafka_container(bootstrap: str, group: str, log: str) -> Json:
+    return kafka_consumer(bootstrap, group=group, topic=group, delivery_log=log, program="share_consumer.py")
+
+
+def java_container(bootstrap: str, group: str, log: str) -> Json:
+    return java_share_container(bootstrap, group=group, client_version=CLIENT, delivery_log=log)
+
+
+@pytest.fixture(
+    scope="module",
+    params=[("loop-share", LIBRDKAFKA, librdkafka_container), ("loop-share-java", CLIENT, java_container)],
+    ids=("librdkafka", "java"),
+)
 def loop(
-    control_plane_with_plans: ControlPlane, kafka_cluster: KafkaCluster, tmp_path_factory: pytest.TempPathFactory
+    request: pytest.FixtureRequest,
+    control_plane_with_plans: ControlPlane,
+    kafka_cluster: KafkaCluster,
+    tmp_path_factory: pytest.TempPathFactory,
 ) -> Iterator[Loop]:
+    group, client, contained = request.param
+
     def container(logs: Path) -> Json:
-        log = f"{logs}/$(POD_NAME).tsv"
-        return kafka_consumer(
-            kafka_cluster.bootstrap, group=GROUP, topic=GROUP, delivery_log=log, program="share_consumer.py"
-        )
+        made: Json = contained(kafka_cluster.bootstrap, group, f"{logs}/$(POD_NAME).tsv")
+        return made
 
     # Of the broker's own a group begins with what comes later: what was sent before would be lost to nobody's fault.
     reset = ConfigEntry("share.auto.offset.reset", "earliest", incremental_operation=AlterConfigOpType.SET)
-    resource = ConfigResource(ResourceType.GROUP, GROUP, incremental_configs=[reset])
+    resource = ConfigResource(ResourceType.GROUP, group, incremental_configs=[reset])
     done(kafka_cluster.admin.incremental_alter_configs([resource]))
     with kafka_loop(
         control_plane_with_plans,
         kafka_cluster,
-        tmp_path_factory.mktemp(GROUP),
-        GROUP,
+        tmp_path_factory.mktemp(group),
+        group,
         container,
         partitions=PARTITIONS,
         rate=RATE,
-        client=f"librdkafka {libversion()[0]}",
+        client=client,
         settings={},
     ) as running:
         yield running

@@ -1,9 +1,14 @@
-"""A real Kafka share group (KIP-932) that gets half as much again as its two members can do: seen and planned."""
+"""Real Kafka share groups (KIP-932) that get half as much again as their two members can do: seen and planned.
+
+One is librdkafka's, one has Java's clients with their default settings.
+"""
 
 import json
 import threading
 import time
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
+from contextlib import ExitStack, contextmanager
+from dataclasses import dataclass
 from datetime import UTC, datetime
 from pathlib import Path
 
@@ -16,65 +21,113 @@ from planner.documents.data import SNAPSHOT
 from planner.model.samples import GroupSample
 from planner.sources.kafka import KafkaAdmin, observe_group
 from planner.sources.live import SAMPLE_EVERY_S
-from tests.clusters.kafka import KafkaCluster
+from tests.clusters.kafka import CLIENT, KafkaCluster
+from tests.clusters.kafka_load import java_share_consumer
+from tests.clusters.processes import ManagedProcess
 from tests.sample_builders import kafka_policy
 from tests.unit.cli.test_cli import planner
 
 pytestmark = pytest.mark.cluster
 
-TOPIC, GROUP, PARTITIONS = "share-live", "share-live", 6
+PARTITIONS = 6
 MEMBERS = ("share-1", "share-2")
 SERVICE_S = 0.01
 RATE = 1.5 * len(MEMBERS) / SERVICE_S
 SETTLED_S = 300.0
 
 
-def consume(cluster: KafkaCluster, name: str, over: threading.Event) -> None:
-    """Work on records one by one, a batch acknowledged by the next poll, until it is over."""
-    consumer = ShareConsumer({"bootstrap.servers": cluster.bootstrap, "group.id": GROUP, "client.id": name})
-    consumer.subscribe([TOPIC])
-    while not over.is_set():
-        for record in consumer.poll(0.5):
-            assert record.error() is None
-            if over.wait(SERVICE_S):
-                break
-    consumer.close()
+@dataclass(frozen=True)
+class Shared:
+    """A share group that works on a topic of its own name."""
+
+    bootstrap: str
+    name: str
 
 
-def produce(cluster: KafkaCluster, over: threading.Event) -> None:
-    producer = Producer({"bootstrap.servers": cluster.bootstrap, "linger.ms": 5})
-    began, sent = time.monotonic(), 0
-    while not over.wait(0.05):
-        for _ in range(int(RATE * (time.monotonic() - began)) - sent):
-            producer.produce(TOPIC, value=b"r", partition=sent % PARTITIONS)
-            sent += 1
-        producer.poll(0)
-    producer.flush(10)
-
-
-@pytest.fixture(scope="module")
-def cluster(kafka_cluster: KafkaCluster) -> Iterator[KafkaCluster]:
-    kafka_cluster.create_topic(TOPIC, PARTITIONS)
+@contextmanager
+def librdkafka(group: Shared, member: str, folder: Path) -> Iterator[None]:  # noqa: ARG001 - it writes nothing
+    """Let a member work on records one by one, a batch acknowledged by the next poll."""
     over = threading.Event()
-    running = [threading.Thread(target=consume, args=(kafka_cluster, name, over)) for name in MEMBERS]
-    running.append(threading.Thread(target=produce, args=(kafka_cluster, over)))
-    for each in running:
-        each.start()
-    yield kafka_cluster
-    over.set()
-    for each in running:
-        each.join()
+
+    def consume() -> None:
+        consumer = ShareConsumer({"bootstrap.servers": group.bootstrap, "group.id": group.name, "client.id": member})
+        consumer.subscribe([group.name])
+        while not over.is_set():
+            for record in consumer.poll(0.5):
+                assert record.error() is None
+                if over.wait(SERVICE_S):
+                    break
+        consumer.close()
+
+    with running(consume, over):
+        yield
 
 
-def await_progress(cluster: KafkaCluster) -> GroupSample:
+@contextmanager
+def java(group: Shared, member: str, folder: Path) -> Iterator[None]:
+    """Let a member that is a process of its own do the same, with the client's default settings."""
+    words = {"client_version": CLIENT, "group": group.name, "topic": group.name, "service_ms": SERVICE_S * 1000}
+    argv = java_share_consumer(group.bootstrap, member, delivery_log=str(folder / f"{member}.tsv"), **words)
+    process = ManagedProcess(member, argv, folder)
+    process.start()
+    try:
+        yield
+    finally:
+        process.stop(SETTLED_S)
+
+
+@contextmanager
+def running(work: Callable[[], None], over: threading.Event) -> Iterator[None]:
+    thread = threading.Thread(target=work)
+    thread.start()
+    try:
+        yield
+    finally:
+        over.set()
+        thread.join()
+
+
+@contextmanager
+def producer(group: Shared) -> Iterator[None]:
+    over = threading.Event()
+
+    def produce() -> None:
+        client = Producer({"bootstrap.servers": group.bootstrap, "linger.ms": 5})
+        began, sent = time.monotonic(), 0
+        while not over.wait(0.05):
+            for _ in range(int(RATE * (time.monotonic() - began)) - sent):
+                client.produce(group.name, value=b"r", partition=sent % PARTITIONS)
+                sent += 1
+            client.poll(0)
+        client.flush(10)
+
+    with running(produce, over):
+        yield
+
+
+@pytest.fixture(scope="module", params=[librdkafka, java], ids=lambda one: str(one.__name__))
+def shared(
+    request: pytest.FixtureRequest, kafka_cluster: KafkaCluster, tmp_path_factory: pytest.TempPathFactory
+) -> Iterator[Shared]:
+    group = Shared(kafka_cluster.bootstrap, f"share-{request.param.__name__}")
+    kafka_cluster.create_topic(group.name, PARTITIONS)
+    folder = tmp_path_factory.mktemp(group.name)
+    with ExitStack() as undo:
+        for member in MEMBERS:
+            undo.enter_context(request.param(group, member, folder))
+        undo.enter_context(producer(group))
+        yield group
+
+
+def await_progress(shared: Shared) -> GroupSample:
     """Look until both members read partitions and something is done of each."""
     deadline = time.monotonic() + SETTLED_S
-    with KafkaAdmin(cluster.bootstrap.split(",")) as admin:
-        while not any(one.group == GROUP for one in admin.list_groups().groups):
+    with KafkaAdmin(shared.bootstrap.split(",")) as admin:
+        while not any(one.group == shared.name for one in admin.list_groups().groups):
             assert time.monotonic() < deadline
             time.sleep(0.5)
         while True:
-            sample = observe_group(admin, cluster=None, group=GROUP, topics=None, at=datetime.now(UTC))
+            sample = observe_group(admin, cluster=None, group=shared.name, topics=None, at=datetime.now(UTC))
             is_shared = len(sample.members) == len(MEMBERS) and all(one.owned for one in sample.members)
             if is_shared and len(sample.offsets) == PARTITIONS and all(one.consumer_offset for one in sample.offsets):
                 return sample
@@ -82,41 +135,41 @@ def await_progress(cluster: KafkaCluster) -> GroupSample:
             time.sleep(1)
 
 
-def await_findings(cluster: KafkaCluster) -> list[str]:
+def await_findings(shared: Shared) -> list[str]:
     """Watch until the doctor finds something, and return its codes: half a minute without a missing sample shows it."""
     samples: list[GroupSample] = []
     deadline = time.monotonic() + SETTLED_S
-    with KafkaAdmin(cluster.bootstrap.split(",")) as admin:
+    with KafkaAdmin(shared.bootstrap.split(",")) as admin:
         while time.monotonic() < deadline:
             at = time.monotonic()
-            samples.append(observe_group(admin, cluster=None, group=GROUP, topics=None, at=datetime.now(UTC)))
+            samples.append(observe_group(admin, cluster=None, group=shared.name, topics=None, at=datetime.now(UTC)))
             if findings := examine(GroupEvidence(tuple(samples))).findings:
                 return [finding.code for finding in findings]
             time.sleep(max(0.0, at + SAMPLE_EVERY_S - time.monotonic()))
     return []
 
 
-def test_a_share_group_with_too_much_to_do_is_seen_and_scaled_up(cluster: KafkaCluster, tmp_path: Path) -> None:
+def test_a_share_group_with_too_much_to_do_is_seen_and_scaled_up(shared: Shared, tmp_path: Path) -> None:
     """Red where its members, its lag or their work is not read: then no count is decided, and the doctor is silent."""
-    sample = await_progress(cluster)
+    sample = await_progress(shared)
     assert (sample.kafka.protocol, sample.kafka.state, sample.kafka.assignor) == ("share", "Stable", "simple")
     assert {(one.client_id, one.protocol, one.topics) for one in sample.members} == {
-        (name, "share", (TOPIC,)) for name in MEMBERS
+        (name, "share", (shared.name,)) for name in MEMBERS
     }
     assert sorted(part for one in sample.members for part in one.owned) == [one.queue for one in sample.offsets]
     assert sample.problems == ()
 
-    examined = planner("doctor", "--kafka", cluster.bootstrap, "--group", GROUP, "--watch", 6, "-o", "json")
+    examined = planner("doctor", "--kafka", shared.bootstrap, "--group", shared.name, "--watch", 6, "-o", "json")
     assert examined.stderr == ""
     (seen,) = json.loads(examined.stdout)["body"]["groups"]
     assert seen["findings"] == [], "what is true of every share group is no finding"
 
     found: list[str] = []
-    findings = threading.Thread(target=lambda: found.extend(await_findings(cluster)))
+    findings = threading.Thread(target=lambda: found.extend(await_findings(shared)))
     findings.start()
     policy, snap = tmp_path / "policy.yaml", tmp_path / "snap.json"
     policy.write_text(
-        kafka_policy(cluster.bootstrap, GROUP).replace("messagesPerSecond: 50", "messagesPerSecond: 100")
+        kafka_policy(shared.bootstrap, shared.name).replace("messagesPerSecond: 50", "messagesPerSecond: 100")
         + "  membersPerPod: 1\n"
     )
     taken = planner("snapshot", "-p", policy, "-o", snap, "--observe-seconds", 25)

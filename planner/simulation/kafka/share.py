@@ -18,6 +18,7 @@ from planner.simulation.counts import relieves
 from planner.simulation.load import DECIMALS, consumer_loads, load_of, sum_known, sum_of_known_lags
 from planner.simulation.outcome import CandidateOutcome, ConsumerLoad
 from planner.simulation.shared_outcome import shared_outcome, sharing_clients, unknown_of_shared
+from planner.text.words import duration
 
 MOST_MEMBERS: Final = 200
 """``group.share.max.size`` where nobody set it (``ShareGroupConfig``, 4.3.1): the broker refuses further members."""
@@ -27,6 +28,9 @@ MOST_LOCKS: Final = 2_000
 
 MOST_POLLED: Final = 500
 """``max.poll.records`` where nobody set it: what one member takes at once."""
+
+LOCK_S: Final = 30
+"""``group.share.record.lock.duration.ms`` where nobody set it (Kafka 4.3.1): a record is one member's for so long."""
 
 
 def most_for_member(amounts: Sequence[float], members: int) -> float:
@@ -64,7 +68,11 @@ def simulate_share(snapshot: GroupSnapshot, count: int, staying: Sequence[str] |
     """
     clients, partitions = sharing_clients(snapshot, count, staying), len(snapshot.data_queues)
     known = _present_loads(snapshot) if count == len(snapshot.clients) else None
-    unknowns = (*unknown_of_shared(snapshot, count, staying), *_unknowns(count, partitions, is_known=bool(known)))
+    unknowns = (
+        *unknown_of_shared(snapshot, count, staying),
+        *_unknowns(count, partitions, is_known=bool(known)),
+        *_late_batches(snapshot),
+    )
     return shared_outcome(
         snapshot,
         known or _loads(snapshot, clients),
@@ -127,3 +135,16 @@ def _unknowns(count: int, partitions: int, *, is_known: bool) -> Iterator[str]:
             f"{MOST_LOCKS:,} are held (group.share.partition.max.record.locks), and a member takes up to "
             f"{MOST_POLLED} at once (max.poll.records)"
         )
+
+
+def _late_batches(snapshot: GroupSnapshot) -> Iterator[str]:
+    """Say that locks end before a full batch does; seen of Java's client with its defaults (docs/evidence.md)."""
+    capacity = snapshot.consumer_capacity
+    if capacity is None or capacity.is_lower_bound or capacity.messages_per_s * LOCK_S >= MOST_POLLED:
+        return
+    yield (
+        f"how many records come twice at any count: a batch of {MOST_POLLED} (max.poll.records) takes a member "
+        f"{duration(MOST_POLLED / capacity.messages_per_s)}, and others are given what it has not done after "
+        f"{LOCK_S} s (group.share.record.lock.duration.ms); a lower max.poll.records with "
+        "share.acquire.mode=record_limit ends that"
+    )

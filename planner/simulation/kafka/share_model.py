@@ -11,6 +11,7 @@ from planner.forecast.kafka.request.request import ForecastRequest
 from planner.model.snapshot import SHARE, GroupSnapshot
 from planner.simulation.kafka.model import KafkaModel
 from planner.simulation.kafka.share import (
+    LOCK_S,
     MOST_LOCKS,
     MOST_MEMBERS,
     MOST_POLLED,
@@ -23,9 +24,9 @@ from planner.simulation.need import Need
 from planner.simulation.outcome import NO_TRANSITION, CandidateOutcome
 from planner.text.words import counted
 
-LOCK_S, SESSION_S, HEARD_S, DELIVERIES = 30, 45, 6, 5
-"""``group.share.record.lock.duration.ms``, ``group.share.session.timeout.ms``, one ``assignment.interval.ms`` and one
-``heartbeat.interval.ms``, and ``group.share.delivery.count.limit``, where nobody set them (Kafka 4.3.1)."""
+SESSION_S, HEARD_S, DELIVERIES = 45, 6, 5
+"""``group.share.session.timeout.ms``, one ``assignment.interval.ms`` and one ``heartbeat.interval.ms``, and
+``group.share.delivery.count.limit``, where nobody set them (Kafka 4.3.1)."""
 
 
 UNTIL_POLLED = "and on until the member that takes it over has done its batch and polls"
@@ -128,9 +129,10 @@ def _costs_of_stop(stopped: int, outcome: CandidateOutcome, partitions: int) -> 
     records = f"{most_partitions(partitions, outcome.members + stopped) * MOST_LOCKS:,} records"
     yield (
         f"what the stop of {members} costs: each may have acquired up to {records}. A member that closes gives "
-        f"back at once what it has not acknowledged, and what its listener had done of that is done twice: librdkafka "
-        f"acknowledges by the next poll alone, so its last batch comes again whole, up to {MOST_POLLED} records. A "
-        f"partition that no other member reads stands 0 to {HEARD_S} s, {UNTIL_POLLED}"
+        f"back at once what it has not acknowledged, and what its listener had done of that is done twice: clients "
+        f"acknowledge by the next poll or by a commit, not as they close, so the last batch comes again whole, up to "
+        f"{MOST_POLLED} records and the rest of a producer's batch, unless the member commits it before it closes "
+        f"(commitSync). A partition that no other member reads stands 0 to {HEARD_S} s, {UNTIL_POLLED}"
     )
     yield (
         f"whether they are killed before that: then their records come again as the broker sees their connections "

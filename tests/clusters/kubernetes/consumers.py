@@ -8,7 +8,7 @@ from collections.abc import Mapping, Sequence
 from pathlib import Path
 
 from tests.clusters.artifacts import find_program
-from tests.clusters.kafka_load import java_consumer
+from tests.clusters.kafka_load import java_consumer, java_share_consumer
 from tests.clusters.kubernetes.rest import Json
 from tests.clusters.rocketmq_grpc import grpc_consumer
 from tests.clusters.rocketmq_load import API_TIMEOUT_MS, MAIN, compiled, shared_classes
@@ -105,6 +105,23 @@ def java_kafka_consumer(
         delivery_log=delivery_log,
         config={name: str(value) for name, value in settings.items()},
         service_ms=service_ms,
+    )
+    return {
+        "command": [program],
+        "args": words,
+        "env": [_field("POD_NAME", "metadata.name")],
+        "readinessProbe": _probe("grep", "-q", " assigned ", _LOG),
+    }
+
+
+def java_share_container(bootstrap: str, *, group: str, client_version: str, delivery_log: str) -> Json:
+    """Return a container that runs a Java consumer of a share group, whose topic is named as its group.
+
+    Its client id is the pod's name, all else the client's default. It is ready once it has polled, and works off its
+    batch and closes on SIGTERM. Raises CannotRunHereError without Java or the jars.
+    """
+    program, *words = java_share_consumer(
+        bootstrap, "$(POD_NAME)", client_version=client_version, group=group, topic=group, delivery_log=delivery_log
     )
     return {
         "command": [program],

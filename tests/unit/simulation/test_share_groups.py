@@ -135,6 +135,22 @@ def test_a_group_that_no_broker_takes_is_no_candidate() -> None:
     assert any("group.share.max.size is 200" in unknown for unknown in beyond.unknowns)
 
 
+@pytest.mark.parametrize(
+    ("capacity", "is_told"),
+    [
+        (Capacity(10.0, "stated by the policy"), True),
+        (Capacity(20.0, "stated by the policy"), False),
+        (Capacity(10.0, "seen", is_lower_bound=True), False),
+        (None, False),
+    ],
+)
+def test_a_batch_that_takes_longer_than_its_lock_is_told_of(capacity: Capacity | None, is_told: bool) -> None:
+    """Red where a full batch of a slow member is not named, or one is made up of a rate that is only a least one."""
+    taken = share(capacity=capacity)
+    told = [one for one in simulate_candidate(taken, 3, SHARE).unknowns if "takes a member 50 s" in one]
+    assert bool(told) is is_told
+
+
 def test_a_stop_has_bounds_and_no_invented_figure() -> None:
     taken = share()
     one = with_transition(simulate_candidate(taken, 1, SHARE), taken, "sha256:0")
