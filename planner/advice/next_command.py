@@ -230,6 +230,9 @@ _STEPS: Mapping[HoldCause | None, Callable[[Commands], NextCommand]] = {
         commands.watch,
         f"while messages wait; a figure that you know goes into spec.capacity.messagesPerSecond of {commands.settings}",
     ),
+    HoldCause.REFUTED_CAPACITY: lambda commands: commands.stated(
+        "spec.capacity.messagesPerSecond", "what one consumer really does"
+    ),
     HoldCause.BLOCKED_QUEUES: lambda commands: NextCommand(commands.doctor, "names the queues that stand still"),
     HoldCause.COMMITS_WENT_BACK: lambda commands: NextCommand(commands.doctor, "names the members that went back"),
     HoldCause.SLOW_MEMBERS: lambda commands: NextCommand(commands.doctor, "names the members that are slow"),

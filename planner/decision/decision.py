@@ -23,6 +23,7 @@ class HoldCause(StrEnum):
     UNSUPPORTED_STRATEGY = "UnsupportedStrategy"
     OTHER_LEVER = "OtherLever"
     UNKNOWN_CAPACITY = "UnknownCapacity"
+    REFUTED_CAPACITY = "RefutedCapacity"
     BLOCKED_QUEUES = "BlockedQueues"
     COMMITS_WENT_BACK = "CommitsWentBack"
     SLOW_MEMBERS = "SlowMembers"

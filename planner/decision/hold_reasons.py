@@ -14,10 +14,14 @@ from planner.model.snapshot import POP, Capacity, GroupSnapshot
 from planner.simulation.candidates import shares_messages, unsettled_queues
 from planner.simulation.group_model import group_model
 from planner.snapshot.other_levers import in_order_lever, kafka_lever
+from planner.snapshot.pod_capacity import STATED
 from planner.snapshot.unlisted import GRPC_CLIENTS
-from planner.text.words import duration, queues, some
+from planner.text.words import counted, duration, queues, rate, some
 
 HoldReason = tuple[HoldCause, str]
+
+REFUTES = 0.8
+"""Busy consumers that surely do less than this part of what a policy states of them refute it."""
 
 
 def first_reason_to_hold(
@@ -91,6 +95,8 @@ def _against_fewer(snapshot: GroupSnapshot, objective: Objective, at: datetime) 
         yield block
     if snapshot.capacity is not None and snapshot.capacity.slow_clients:
         yield HoldCause.SLOW_MEMBERS, slow(snapshot.capacity)
+    if (wrong := refuted(snapshot) or _refuted_by_arrivals(snapshot)) is not None:
+        yield wrong
     if objective.quiet_s:
         yield from _quiet(snapshot, objective.quiet_s, at)
 
@@ -136,6 +142,32 @@ def blocked(snapshot: GroupSnapshot) -> HoldReason | None:
         f"nothing is consumed of {some(snapshot.standing_queues)} although messages wait: look at the consumer of "
         "these first, as another count does not free it, and each move of such a queue delivers again what its "
         "consumer has in hand"
+    )
+
+
+def refuted(snapshot: GroupSnapshot) -> HoldReason | None:
+    """Return that busy consumers do less than the policy states, ``None`` where nothing speaks against its figure."""
+    capacity = snapshot.capacity
+    if capacity is None or capacity.measured_high is None:
+        return None
+    if capacity.measured_high >= REFUTES * capacity.messages_per_s:
+        return None
+    return HoldCause.REFUTED_CAPACITY, (
+        f"the policy states {rate(capacity.messages_per_s)} for one consumer, and less was seen: "
+        f"{capacity.measured_source}; correct spec.capacity.messagesPerSecond, or leave it out, as by a figure that is "
+        "too high too few consumers seem enough"
+    )
+
+
+def _refuted_by_arrivals(snapshot: GroupSnapshot) -> HoldReason | None:
+    """Return that a stated figure is wrong of members that share messages and fall behind: none of them idles."""
+    capacity = snapshot.capacity
+    if capacity is None or capacity.source != STATED or not shares_messages(snapshot) or not falls_behind(snapshot):
+        return None
+    return HoldCause.REFUTED_CAPACITY, (
+        f"the policy states {rate(capacity.messages_per_s)} for one consumer, but more comes in than "
+        f"{counted(len(snapshot.clients), 'consumer')} together get done, who share all messages: correct "
+        "spec.capacity.messagesPerSecond, or leave it out"
     )
 
 

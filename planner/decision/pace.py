@@ -33,13 +33,27 @@ def falls_behind(snapshot: GroupSnapshot) -> bool:
     Its consumers then have work all the time, so that what they do is close to what they can do. What waits in a queue
     that stands still does not count: its consumer hangs, and the others may have time to spare.
     """
-    standing = frozenset(snapshot.standing_queues)
-    moving = [state for state in snapshot.data_queues if state.queue not in standing]
+    moving = _moving(snapshot)
     arriving = _arrivals(moving)
-    consumed = sum(state.consumption_rate or 0.0 for state in moving)
+    consumed = _consumed(moving)
     if arriving is None or not consumed:
         return False
-    return arriving > CLEARLY * consumed and sum(state.lag or 0 for state in moving) > DROWNS_S * consumed
+    return arriving > CLEARLY * consumed and drowns(snapshot)
+
+
+def drowns(snapshot: GroupSnapshot) -> bool:
+    """Return whether far more waits than the group can have left uncommitted, in queues that do not stand still."""
+    moving = _moving(snapshot)
+    return sum(state.lag or 0 for state in moving) > DROWNS_S * _consumed(moving)
+
+
+def _moving(snapshot: GroupSnapshot) -> Sequence[QueueState]:
+    standing = frozenset(snapshot.standing_queues)
+    return [state for state in snapshot.data_queues if state.queue not in standing]
+
+
+def _consumed(states: Sequence[QueueState]) -> float:
+    return sum(state.consumption_rate or 0.0 for state in states)
 
 
 def _arrivals(states: Sequence[QueueState]) -> float | None:

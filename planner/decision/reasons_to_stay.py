@@ -5,9 +5,15 @@ from datetime import datetime
 from planner.decision.decision import HoldCause
 from planner.decision.expected_events import event_rise
 from planner.decision.growth import vain_growth
-from planner.decision.hold_reasons import HoldReason, blocked, first_reason_against_fewer, slow
+from planner.decision.hold_reasons import (
+    HoldReason,
+    blocked,
+    first_reason_against_fewer,
+    refuted,
+    slow,
+)
 from planner.decision.objective import Objective
-from planner.decision.pace import KEEPS_UP_S, falls_behind, keeps_up
+from planner.decision.pace import KEEPS_UP_S, drowns, falls_behind, keeps_up
 from planner.decision.verdicts import Verdict
 from planner.model.snapshot import Capacity, GroupSnapshot
 from planner.text.words import duration, pods
@@ -41,7 +47,12 @@ def _reason_at_best(snapshot: GroupSnapshot, objective: Objective, at_best: Hold
     if cause is HoldCause.NO_COUNT_MEETS:
         return beyond_any_count(snapshot, objective, why)
     smallest = "" if objective.wait is not None else ", and no smaller count meets the objective"
-    return blocked(snapshot) or (cause, f"{why}{smallest}")
+    return blocked(snapshot) or _refuted_by_backlog(snapshot) or (cause, f"{why}{smallest}")
+
+
+def _refuted_by_backlog(snapshot: GroupSnapshot) -> HoldReason | None:
+    """Return that the stated capacity is wrong, of a group whose backlog shows that the present count is too small."""
+    return refuted(snapshot) if drowns(snapshot) else None
 
 
 def beyond_any_count(snapshot: GroupSnapshot, objective: Objective, why: str) -> HoldReason:

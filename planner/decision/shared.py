@@ -15,6 +15,7 @@ KEEPS_THE_COUNT: Final = frozenset(
         HoldCause.BLOCKED_QUEUES,
         HoldCause.SLOW_MEMBERS,
         HoldCause.UNKNOWN_CAPACITY,
+        HoldCause.REFUTED_CAPACITY,
         HoldCause.UNKNOWN_RATES,
         HoldCause.UNKNOWN_LAG,
         HoldCause.RECENTLY_CHANGED,

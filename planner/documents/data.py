@@ -126,12 +126,15 @@ def _drop_other_groups(body: dict[str, Any]) -> None:
 
 
 def _drop_unknown(body: dict[str, Any]) -> None:
-    """Remove what queues, new pods and clients have in later releases alone, where they do not have it."""
+    """Remove what queues, new pods, capacities and clients have in later releases alone, where they do not have it."""
     states = body.get("queues")  # of a calibration record it is a number
     for holder in (*(states if isinstance(states, list) else ()), body.get("new_pods")):
         for name in ("racks", "rack", "expected_share"):
             if isinstance(holder, dict) and holder.get(name, ...) is None:
                 del holder[name]
+    capacity = body.get("capacity")
+    if isinstance(capacity, dict) and capacity.get("measured_high", ...) is None:
+        del capacity["measured_high"], capacity["measured_source"]
     for client in (
         *_mappings(body.get("setups")),
         *(member.get("tuning") for member in _mappings(body.get("members"))),

@@ -43,7 +43,8 @@ class Capacity:
     no consumer was observed busy: it can do so much, and perhaps more. ``slow_clients`` had work all the time and did
     much less than others do: the figure leaves them out. ``pod_messages_per_s`` is what one pod's members do together
     when all are busy, at least ``pod_low``, as ``pod_source`` says; ``None``: no pod was observed so, and no policy
-    states it.
+    states it. Where a policy states the figure, ``measured_high`` is the most that busy consumers were observed to do
+    (95 % confidence), as ``measured_source`` says; ``None``: none was observed busy.
     """
 
     messages_per_s: float
@@ -56,6 +57,8 @@ class Capacity:
     pod_messages_per_s: float | None = None
     pod_low: float | None = None
     pod_source: str = ""
+    measured_high: float | None = None
+    measured_source: str = ""
 
     @property
     def sure_messages_per_s(self) -> float:

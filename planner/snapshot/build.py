@@ -12,10 +12,10 @@ from planner.model.queues import Queue
 from planner.model.samples import GroupSample
 from planner.model.snapshot import POP, Capacity, GroupSnapshot, MemberPod
 from planner.snapshot.blocked_queues import blocked_queues_of, rewound_queues
-from planner.snapshot.capacity import known_capacity, shared_capacity
+from planner.snapshot.capacity import known_capacity, learned_capacity, shared_capacity, with_measured
 from planner.snapshot.completeness import snapshot_sections
 from planner.snapshot.delivery import count_shared_queues, is_orderly, strategy_options
-from planner.snapshot.pod_capacity import with_pod_capacity, with_stated_pod
+from planner.snapshot.pod_capacity import STATED, with_pod_capacity, with_stated_pod
 from planner.snapshot.pods import pod_size
 from planner.snapshot.queue_states import queue_states, rates_of, with_shares
 from planner.snapshot.settings import RECENT, SnapshotSettings
@@ -102,7 +102,7 @@ def _strategy(newest: GroupSample, settings: SnapshotSettings) -> tuple[str | No
         return None, f"the policy says {settings.strategy}, but {source}: leave spec.strategy out"
     if observed is not None and not settings.states(observed):
         return None, settings.contradicted_by(source, observed)
-    return settings.strategy, "stated by the policy"
+    return settings.strategy, STATED
 
 
 def _observed(newest: GroupSample) -> tuple[str | None, str]:
@@ -122,12 +122,12 @@ def _capacity(
     per_pod: int | None,
 ) -> Capacity | None:
     stated, recent = settings.capacity_messages_per_s, [i for i in intervals if at - RECENT < i.ended_at <= at]
+    is_shared = all(member.shares_messages for member in members)
     if stated is not None:
-        capacity: Capacity | None = Capacity(stated, "stated by the policy")
-    elif all(member.shares_messages for member in members):
-        capacity = shared_capacity(recent)
+        learned = shared_capacity(recent) if is_shared else learned_capacity(client_spans(recent))
+        capacity: Capacity | None = with_measured(Capacity(stated, STATED), learned)
     else:
-        capacity = known_capacity(recent, members)
+        capacity = shared_capacity(recent) if is_shared else known_capacity(recent, members)
     capacity = with_stated_pod(capacity, settings.pod_capacity_messages_per_s, per_pod)
     return with_pod_capacity(capacity, client_spans(recent) if (per_pod or 1) > 1 else (), pods, per_pod)
 

@@ -46,6 +46,13 @@ def known_capacity(intervals: Sequence[QueueInterval], members: Sequence[GroupMe
     return learned if is_refuted else replace(reported, slow_clients=slow)
 
 
+def with_measured(stated: Capacity, learned: Capacity | None) -> Capacity:
+    """Return a figure that a policy states with what busy consumers were observed to do, where any were."""
+    if learned is None or learned.is_lower_bound or learned.high is None:
+        return stated
+    return replace(stated, measured_high=learned.high, measured_source=learned.source)
+
+
 def shared_capacity(intervals: Sequence[QueueInterval]) -> Capacity | None:
     """Return what one of the members can do that share the messages of all queues, ``None`` when nothing was consumed.
 

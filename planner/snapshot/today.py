@@ -5,6 +5,7 @@ from dataclasses import replace
 
 from planner.model.machine_rooms import with_rooms
 from planner.model.snapshot import Capacity, GroupSnapshot, SnapshotSection
+from planner.snapshot.capacity import with_measured
 from planner.snapshot.pod_capacity import STATED, with_stated_pod
 from planner.snapshot.pods import pod_size_of
 from planner.snapshot.settings import SnapshotSettings
@@ -72,11 +73,21 @@ def _capacity(snapshot: GroupSnapshot, settings: SnapshotSettings) -> Capacity |
     if had is not None and had.pod_source == STATED and of_pod is None:
         had = replace(had, pod_messages_per_s=None, pod_low=None, pod_source="")
     if stated is not None:
-        pod = (had.pod_messages_per_s, had.pod_low, had.pod_source) if had else (None, None, "")
-        had = Capacity(stated, STATED, pod_messages_per_s=pod[0], pod_low=pod[1], pod_source=pod[2])
+        had = _restated(stated, had)
     elif had is not None and had.source == STATED:
         had = None
     return with_stated_pod(had, of_pod, snapshot.members_per_pod)
+
+
+def _restated(stated: float, had: Capacity | None) -> Capacity:
+    """Return the figure of today; what was observed, of pods and of busy consumers, stays."""
+    if had is None:
+        return Capacity(stated, STATED)
+    if had.source == STATED:
+        return replace(had, messages_per_s=stated)
+    of_pod = (had.pod_messages_per_s, had.pod_low, had.pod_source)
+    now = Capacity(stated, STATED, pod_messages_per_s=of_pod[0], pod_low=of_pod[1], pod_source=of_pod[2])
+    return with_measured(now, had)
 
 
 def _with_strategy(snapshot: GroupSnapshot, settings: SnapshotSettings) -> GroupSnapshot:

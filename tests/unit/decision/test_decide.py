@@ -226,6 +226,28 @@ def test_hold_where_only_the_least_that_a_consumer_can_do_asks_for_more_of_them(
     assert lowest.target == 4, "the policy asks for four, whatever they can do"
 
 
+STATED = Capacity(100.0, "stated by the policy", measured_high=31.0, measured_source="measured in 9 spans: 29 to 31")
+
+
+def test_a_stated_figure_that_busy_consumers_refute_takes_no_consumer_away() -> None:
+    """Red where a group that was seen to be busy shrinks by a figure that is only stated."""
+    many = snapshot(clients=clients(8))
+    held = decision_on(replace(many, capacity=STATED))
+    assert held.hold_cause is HoldCause.REFUTED_CAPACITY
+    assert "states 100 messages/s for one consumer, and less was seen: measured in 9 spans: 29 to 31" in held.reason
+    near = replace(STATED, measured_high=81.0)
+    assert decision_on(replace(many, capacity=near)).target == 3, "a fifth is within what a statement may be off"
+
+
+def test_a_group_that_drowns_is_not_right_by_a_refuted_figure() -> None:
+    """Red where the reason says that the present count is enough, or a growth that is needed waits for the figure."""
+    calm = replace(snapshot(), capacity=STATED)
+    assert decision_on(calm).hold_cause is HoldCause.RIGHT_ALREADY, "nothing waits: what was seen may be past"
+    drowning = replace(snapshot(lags=dict.fromkeys(queues(), 700)), capacity=STATED)
+    assert decision_on(drowning).hold_cause is HoldCause.REFUTED_CAPACITY
+    assert decision_on(replace(drowning, capacity=replace(STATED, messages_per_s=50.0))).target > 3
+
+
 def test_a_group_that_falls_behind_shows_what_its_consumers_can_do() -> None:
     least = Capacity(40.0, "at least 40.0 messages/s", low=40.0, is_lower_bound=True)
     drowning = snapshot(lags=dict.fromkeys(queues(), 500), capacity=40.0)

@@ -71,6 +71,7 @@ def test_a_policy_states_the_capacity() -> None:
     capacity = snapshot_of(watch(3), replace(SETTINGS, capacity_messages_per_s=77.0)).capacity
     assert capacity is not None
     assert (capacity.messages_per_s, capacity.source) == (77.0, "stated by the policy")
+    assert (capacity.measured_high, capacity.measured_source) == (None, ""), "nobody was busy all the time"
 
 
 def test_a_queue_without_offsets_is_a_named_problem() -> None:

@@ -22,6 +22,17 @@ def test_the_stated_capacity_of_today_counts() -> None:
     assert decided(adapted).record.decision.target > decided(LEARNED).record.decision.target
 
 
+def test_what_was_measured_stays_beside_the_figure_of_today() -> None:
+    """Red where a figure that today's policy states hides that busy consumers were seen to do less."""
+    measured = replace(LEARNED, capacity=Capacity(80.0, "measured once", low=78.0, high=82.0, observations=5))
+    stated = under_policy(measured, SnapshotSettings(capacity_messages_per_s=200.0))
+    assert stated.capacity == Capacity(200.0, STATED, measured_high=82.0, measured_source="measured once")
+    again = under_policy(stated, SnapshotSettings(capacity_messages_per_s=90.0))
+    assert again.capacity == Capacity(90.0, STATED, measured_high=82.0, measured_source="measured once")
+    least = replace(measured, capacity=replace(measured.capacity, is_lower_bound=True))
+    assert under_policy(least, SnapshotSettings(capacity_messages_per_s=200.0)).capacity == Capacity(200.0, STATED)
+
+
 def test_a_capacity_that_only_an_earlier_policy_stated_is_unknown() -> None:
     assert under_policy(snapshot(), SnapshotSettings()).capacity is None
     assert decided(under_policy(snapshot(), SnapshotSettings())).record.decision.hold_cause == "UnknownCapacity"
