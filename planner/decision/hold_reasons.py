@@ -7,7 +7,7 @@ from datetime import datetime, timedelta
 from planner.decision.decision import HoldCause
 from planner.decision.last_change import known_since, last_change
 from planner.decision.objective import Objective
-from planner.decision.pace import falls_behind
+from planner.decision.pace import drowns, falls_behind
 from planner.decision.zero import reasons_to_stay_at_zero
 from planner.model.deployments import Deployment
 from planner.model.snapshot import POP, Capacity, GroupSnapshot
@@ -20,8 +20,11 @@ from planner.text.words import counted, duration, queues, rate, some
 
 HoldReason = tuple[HoldCause, str]
 
-REFUTES = 0.8
-"""Busy consumers that surely do less than this part of what a policy states of them refute it."""
+REFUTES = 0.5
+"""Busy consumers that surely did less than this part of what a policy states of them refute it."""
+
+REFUTES_NOW = 0.8
+"""The same while messages wait: what slowed them down for a time is then not over."""
 
 
 def first_reason_to_hold(
@@ -150,7 +153,7 @@ def refuted(snapshot: GroupSnapshot) -> HoldReason | None:
     capacity = snapshot.capacity
     if capacity is None or capacity.measured_high is None:
         return None
-    if capacity.measured_high >= REFUTES * capacity.messages_per_s:
+    if capacity.measured_high >= (REFUTES_NOW if drowns(snapshot) else REFUTES) * capacity.messages_per_s:
         return None
     return HoldCause.REFUTED_CAPACITY, (
         f"the policy states {rate(capacity.messages_per_s)} for one consumer, and less was seen: "

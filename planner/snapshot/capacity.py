@@ -9,7 +9,7 @@ from planner.history.busy import ClientSpan, client_spans, shared_spans
 from planner.model.intervals import QueueInterval
 from planner.model.membership import ClientTuning, GroupMember
 from planner.model.snapshot import Capacity
-from planner.text.words import some
+from planner.text.words import counted, some
 
 FEWEST_SPANS = 3
 """With fewer busy spans their spread does not show how sure their mean is."""
@@ -67,7 +67,7 @@ def shared_capacity(intervals: Sequence[QueueInterval]) -> Capacity | None:
         least = f"at least {learned.messages_per_s:.1f} messages/s, {how}: messages did not wait all the time"
         return replace(learned, source=least)
     bounds = f"{learned.low:.1f} to {learned.high:.1f} messages/s (95 %)"
-    return replace(learned, source=f"{how} while messages waited, {learned.observations} spans: {bounds}")
+    return replace(learned, source=f"{how} while messages waited, {counted(learned.observations, 'span')}: {bounds}")
 
 
 def learned_capacity(spans: Sequence[ClientSpan]) -> Capacity | None:

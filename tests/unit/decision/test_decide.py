@@ -235,16 +235,20 @@ def test_a_stated_figure_that_busy_consumers_refute_takes_no_consumer_away() -> 
     held = decision_on(replace(many, capacity=STATED))
     assert held.hold_cause is HoldCause.REFUTED_CAPACITY
     assert "states 100 messages/s for one consumer, and less was seen: measured in 9 spans: 29 to 31" in held.reason
-    near = replace(STATED, measured_high=81.0)
-    assert decision_on(replace(many, capacity=near)).target == 3, "a fifth is within what a statement may be off"
+    near = replace(STATED, measured_high=51.0)
+    assert decision_on(replace(many, capacity=near)).target == 3, "what slowed them down may be over"
+    drowning = replace(snapshot(clients=clients(8), lags=dict.fromkeys(queues(), 700)), capacity=near)
+    assert decision_on(drowning).hold_cause is HoldCause.REFUTED_CAPACITY, "it is not"
 
 
 def test_a_group_that_drowns_is_not_right_by_a_refuted_figure() -> None:
     """Red where the reason says that the present count is enough, or a growth that is needed waits for the figure."""
     calm = replace(snapshot(), capacity=STATED)
     assert decision_on(calm).hold_cause is HoldCause.RIGHT_ALREADY, "nothing waits: what was seen may be past"
-    drowning = replace(snapshot(lags=dict.fromkeys(queues(), 700)), capacity=STATED)
+    drowning = replace(snapshot(lags=dict.fromkeys(queues(), 700)), capacity=replace(STATED, measured_high=79.0))
     assert decision_on(drowning).hold_cause is HoldCause.REFUTED_CAPACITY
+    true = replace(drowning, capacity=replace(STATED, measured_high=81.0))
+    assert decision_on(true).hold_cause is HoldCause.RIGHT_ALREADY, "a fifth is what a statement may be off"
     assert decision_on(replace(drowning, capacity=replace(STATED, messages_per_s=50.0))).target > 3
 
 
