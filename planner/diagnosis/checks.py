@@ -146,6 +146,7 @@ CHECKS: tuple[Check, ...] = (
         kafka.mixed_protocols,
         system=_KAFKA,
     ),
+    Check("share-late-batches", "a share group's batches outlive their locks", kafka.late_batches, system=_KAFKA),
     Check(
         "kafka-session-timeout",
         "the session timeout does not go with a restart",

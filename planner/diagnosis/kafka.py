@@ -5,8 +5,10 @@ from statistics import median_low
 
 from planner.diagnosis.finding import Gap, Severity, Symptom
 from planner.diagnosis.group_evidence import GroupEvidence
-from planner.diagnosis.phrases import some, verb
+from planner.diagnosis.load import group_load
+from planner.diagnosis.phrases import rate, some, verb
 from planner.model.membership import kafka_members
+from planner.simulation.kafka.share import LOCK_S, MOST_POLLED
 from planner.text.words import counted, duration
 
 LARGE = 10
@@ -136,6 +138,43 @@ def mixed_protocols(evidence: GroupEvidence) -> Iterator[Symptom | Gap]:
         advice="finish the rolling restart with group.protocol=consumer, or roll back",
         about=tuple(member.member_id for member in classic),
     )
+
+
+def late_batches(evidence: GroupEvidence) -> Iterator[Symptom | Gap]:
+    """Members of a share group whose full batch takes longer than the lock on its records (KIP-932).
+
+    Then others are given what they still work on; after ``group.share.delivery.count.limit`` (5) deliveries the broker
+    gives a record up. Seen of Java's client (docs/evidence.md). Brokers show neither the lock nor the batch: both as
+    where nobody set them.
+    """
+    if not evidence.is_share:
+        return
+    load = group_load(evidence)
+    busy = [one for one, _ in load.overloaded] + list(load.undecided)
+    late = [one for one in busy if one.backlog >= MOST_POLLED and one.pace / len(one.members) * LOCK_S < MOST_POLLED]
+    if not late:
+        return
+    slowest = min(one.pace / len(one.members) for one in late)
+    members = sorted({member for one in late for member in one.members})
+    yield Symptom(
+        severity=Severity.WARNING,
+        title=f"A full batch takes {some(members)} longer than the lock on its records",
+        evidence=(
+            f"a member does {rate(slowest)}, so {MOST_POLLED} records (max.poll.records, if nobody set it) take it "
+            f"{duration(MOST_POLLED / slowest)}; their lock ends after {LOCK_S} s "
+            "(group.share.record.lock.duration.ms, if nobody set it)",
+        ),
+        consequence="what is not acknowledged by then is given to others while it is still worked on, and given up "
+        "after five deliveries (group.share.delivery.count.limit)",
+        advice=f"set max.poll.records to {_in_half_the_lock(slowest)} or less with share.acquire.mode=record_limit, or "
+        "a longer group.share.record.lock.duration.ms",
+        about=tuple(members),
+    )
+
+
+def _in_half_the_lock(messages_per_s: float) -> int:
+    """Return how many records are done in half of the lock's time, one at the least."""
+    return max(int(messages_per_s * LOCK_S / 2), 1)
 
 
 def session_timeout(evidence: GroupEvidence) -> Iterator[Symptom | Gap]:

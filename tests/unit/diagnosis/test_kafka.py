@@ -143,7 +143,7 @@ def test_pods_that_are_ready_and_no_members() -> None:
     assert "pods-without-member" not in codes(threads)
 
 
-def share_group(rate: float) -> GroupEvidence:
+def share_group(rate: float, waiting: int = 100) -> GroupEvidence:
     """Return a share group of three members on two partitions, watched for two minutes: each is done with 7.4/s."""
     parts = (TopicPartition("t", 0), TopicPartition("t", 1))
     members = tuple(
@@ -160,7 +160,7 @@ def share_group(rate: float) -> GroupEvidence:
             routes=RouteTable(partitions=tuple(PartitionRoute(part, 1) for part in parts)),
             members=members,
             offsets=tuple(
-                QueueOffsets(part, 1_000 + round(5 * rate * number), 900 + 37 * number, first_offset=0)
+                QueueOffsets(part, 900 + waiting + round(5 * rate * number), 900 + 37 * number, first_offset=0)
                 for part in parts
             ),
             kafka=KafkaGroup("Stable", "share", "simple", 7, 1),
@@ -170,8 +170,19 @@ def share_group(rate: float) -> GroupEvidence:
     return GroupEvidence(samples)
 
 
-def test_a_share_group_that_gets_too_much_has_too_few_consumers_and_nothing_else() -> None:
+def test_a_share_group_that_gets_too_much_has_too_few_consumers_late_batches_and_nothing_else() -> None:
     """Red where a partition with two members is owned twice, or lags are taken for missing commits or static ids."""
-    assert set(codes(share_group(12.0))) == {"too-few-consumers"}
+    assert set(codes(share_group(12.0))) == {"too-few-consumers", "share-late-batches"}
     assert "too-few-consumers" not in codes(share_group(7.0))
     assert "kafka-session-timeout" not in gaps(share_group(12.0))
+
+
+def test_a_batch_that_outlives_its_lock_is_named_where_enough_records_wait_for_a_full_one() -> None:
+    """Red where an idle group, a short backlog or a quick member is told to take fewer records."""
+    late = finding(share_group(7.4, waiting=600), "share-late-batches")
+    assert late.title == "A full batch takes a, b, c longer than the lock on its records"
+    assert late.about == ("a", "b", "c")
+    assert "2 min" in late.evidence[0]
+    assert "share-late-batches" not in codes(share_group(7.4, waiting=100))
+    assert "share-late-batches" not in codes(share_group(0.0, waiting=0))
+    assert "share-late-batches" not in codes(kafka())
