@@ -8,7 +8,7 @@ of ``docs/conformance.md``, which are of the check half.
 import argparse
 from pathlib import Path
 
-from tests.conformance.page import PAGE, replace_table
+from tests.conformance.page import PAGE, TABLES, replace_table
 from tests.conformance.picture import write_picture
 from tests.conformance.report import MEASURES, compare, markdown
 from tests.conformance.split import CALIBRATION, CHECK, of_half
@@ -34,8 +34,8 @@ def main() -> None:
     print(markdown(compared))
     for system in sorted({record.system for record in chosen}):
         mine = [one for one in compared if one.record.system == system]
-        if arguments.page:
-            PAGE.write_text(replace_table(PAGE.read_text(encoding="utf-8"), system, mine), encoding="utf-8")
+        for name in (each for each in TABLES if arguments.page and each.partition(",")[0] == system):
+            PAGE.write_text(replace_table(PAGE.read_text(encoding="utf-8"), name, mine), encoding="utf-8")
         for measure in MEASURES if arguments.pictures is not None else ():
             write_picture(mine, measure, arguments.pictures / f"{system}-{measure.removesuffix('_s')}.svg")
 

@@ -14,6 +14,8 @@ STALLS = "stall_s > 0"
 """Of the transitions in which a queue that stays did stall: zeros are easily forecast and hide how those fare."""
 ENOUGH = 20
 """Fewer cases than these are shown, and judged by nobody."""
+LATE_S = (0.01, 0.03, 0.1)
+"""Bounds of how late a machine woke a sleeper: what a table tells apart."""
 WANTED_COVERAGE = (0.85, 0.95)
 WANTED_WIDTH = 1.5
 
@@ -29,8 +31,12 @@ class Point:
 
     @property
     def is_covered(self) -> bool:
-        """True when it lies in the 90 % interval; both are written with milliseconds at best."""
-        return self.forecast["p05"] - 5e-4 <= self.seen <= self.forecast["p95"] + 5e-4
+        """True when it lies in the 90 % interval; both are written with milliseconds at best.
+
+        A stall of nothing is one that no log of deliveries shows: anything shorter than ``unseen_s``.
+        """
+        most = unseen_s(self.record) if self.measure == "stall_s" and self.seen == 0 else self.seen
+        return self.forecast["p05"] - 5e-4 <= most and self.seen <= self.forecast["p95"] + 5e-4
 
     @property
     def error(self) -> float:
@@ -82,6 +88,16 @@ class Row:
         if self.width == 0:
             return 0.0
         return self.width / self.seen if self.seen else math.inf
+
+
+def unseen_s(record: Record) -> float:
+    """Return the longest stall that is taken for none: ``QueueLog.stall_s`` wants a wait of two spacings.
+
+    It takes half a spacing off a wait, so that is one and a half spacings of the queue that gets most.
+    """
+    request = record.request
+    queues = request["queues"] if "queues" in request else [q for of in request["partitions"].values() for q in of]
+    return 1.5 / max(queue["rate"] for queue in queues)
 
 
 def compare(record: Record, ask: Callable[[Document], Document] = forecast) -> Compared:
@@ -156,6 +172,29 @@ def table(compared: Sequence[Compared]) -> str:
         *map(_line, rows(compared)),
     )
     return "\n".join(lines)
+
+
+def lateness_table(compared: Sequence[Compared]) -> str:
+    """Return how many stalls are covered by how late the machine woke a sleeper meanwhile, where that was noted."""
+    lines = [
+        "| The machine woke sleepers late by | Cases | Covered | Longer than nothing | Covered |",
+        "|---|---:|---:|---:|---:|",
+    ]
+    for least, most in zip((0.0, *LATE_S), (*LATE_S, math.inf), strict=True):
+        points = [
+            point
+            for one in compared
+            for point in one.points
+            if point.measure == "stall_s" and least <= one.record.setup["late_s"] < most
+        ]
+        stalls = [point for point in points if _belongs(point, STALLS)]
+        span = f"{least * 1000:g} to {most * 1000:g} ms" if math.isfinite(most) else f"{least * 1000:g} ms or more"
+        lines.append(f"| {span} | {len(points)} | {_share(points)} | {len(stalls)} | {_share(stalls)} |")
+    return "\n".join(lines)
+
+
+def _share(points: Sequence[Point]) -> str:
+    return f"{sum(point.is_covered for point in points) / len(points):.0%}" if points else "–"
 
 
 def _line(row: Row) -> str:

@@ -9,7 +9,7 @@ import pytest
 
 from planner.documents.forecast import forecast
 from tests.conformance.record import Record, packed, read_record, record_id, unpacked
-from tests.conformance.report import Compared, compare, markdown, rows
+from tests.conformance.report import Compared, Point, compare, lateness_table, markdown, rows
 from tests.conformance.split import CALIBRATION, CHECK, half, of_half
 from tests.conformance.store import Store
 from tests.unit.dynamics.small_groups import leave, rocketmq_request
@@ -137,6 +137,28 @@ def test_stalls_longer_than_nothing_have_a_row_of_their_own() -> None:
     found = {row.measure: row for row in rows([compare(made(1, stall_s=0.0)), compare(made(2, stall_s=7.0))])}
     assert (found["stall_s"].cases, found["stall_s > 0"].cases, found["stall_s > 0"].coverage) == (2, 1, 0.0)
     assert "Of 1 stalls longer than nothing 0 are covered." in markdown([compare(made(2, stall_s=7.0))])
+
+
+def test_a_stall_of_nothing_agrees_with_any_that_no_log_shows_and_with_no_longer_one() -> None:
+    """Ten messages a second: a stall of less than 0.15 s is measured as nothing. Red where one of 0.2 s is, too."""
+    record = made(stall_s=0.0)
+    for queue in record.request["queues"]:
+        queue["rate"] = 10.0
+    told = {"p05": 0.14, "p50": 0.3, "p95": 0.8}
+    assert Point(record, "stall_s", told, 0.0).is_covered
+    assert not Point(record, "stall_s", told | {"p05": 0.2}, 0.0).is_covered
+    assert not Point(record, "stall_s", told, 0.1).is_covered, "what was measured is taken as it is"
+    assert not Point(record, "pause_s", told, 0.0).is_covered
+
+
+def test_stalls_are_counted_by_how_late_the_machine_was() -> None:
+    late = made(2, stall_s=7.0)
+    late.setup["late_s"] = 0.2
+    calm = made(1, stall_s=0.0)
+    calm.setup["late_s"] = 0.0
+    rows_of_table = lateness_table([compare(calm), compare(late)]).splitlines()[2:]
+    assert rows_of_table[0] == "| 0 to 10 ms | 1 | 100% | 0 | – |"
+    assert rows_of_table[-1] == "| 100 ms or more | 1 | 0% | 1 | 0% |"
 
 
 def test_a_row_gives_coverage_and_medians_of_its_kind() -> None:
