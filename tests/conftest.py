@@ -91,6 +91,7 @@ LONG = (
     "tests/contract/test_polls_away_live.py",
     "tests/contract/test_proxy_clients_live.py::test_grpc_clients_of_a_local_proxy_are_decided_by_capacity",
     "tests/contract/test_proxy_clients_live.py::test_grpc_members_of_a_local_proxy_are_neither_asked_nor_called_silent",
+    "tests/contract/test_scale_controllers_live.py",  # compiles Argo Rollouts and OpenKruise
     "tests/contract/test_strategy_migration_live.py::test_a_topic_gets_fewer_queues_once_what_lies_in_the_others_is_consumed",
     "tests/contract/test_strategy_migration_live.py::test_strategies_with_parameters_come_and_a_group_moves_into_another_room",
     "tests/dags/test_live_run.py",  # the soak has RocketMQ through a scheduled run, test_notices_live Kafka

@@ -1,4 +1,4 @@
-"""The programs that are compiled: Kubernetes in one binary, Helm, and judges of health as Argo CD and Flux are."""
+"""Programs that are compiled: Kubernetes in one binary, Helm, judges of health as Argo CD and Flux, controllers."""
 
 from pathlib import Path
 
@@ -8,6 +8,10 @@ CONTROL_PLANE = Path(__file__).with_name("controlplane")
 HELM = Path(__file__).with_name("helm")
 HEALTH = Path(__file__).with_name("health")
 KSTATUS = Path(__file__).with_name("kstatus")
+ARGO = Path(__file__).with_name("argo")
+KRUISE = Path(__file__).with_name("kruise")
+ARGO_ROLLOUTS = "github.com/argoproj/argo-rollouts"
+OPEN_KRUISE = "github.com/openkruise/kruise"
 
 
 def control_plane_binary(report: Report | None = None) -> Path:
@@ -46,6 +50,20 @@ def kstatus_binary(report: Report | None = None) -> Path:
     """
     what = f"kstatus of Flux {required(KSTATUS, 'github.com/fluxcd/cli-utils')}, about a minute, once"
     return GoProgram("kstatus", "kstatus", "kstatus", KSTATUS, ".", (*_FLAGS, "-s -w"), what).binary(report)
+
+
+def argo_rollouts_binary(report: Report | None = None) -> Path:
+    """Return the controller of Argo Rollouts, compiled first if need be; raise as above."""
+    what = f"Argo Rollouts {required(ARGO, ARGO_ROLLOUTS)}, about 5 minutes, once"
+    package, flags = f"{ARGO_ROLLOUTS}/cmd/rollouts-controller", (*_FLAGS, "-s -w")
+    return GoProgram("Argo Rollouts", "argo-rollouts", "rollouts-controller", ARGO, package, flags, what).binary(report)
+
+
+def kruise_binary(report: Report | None = None) -> Path:
+    """Return the manager of OpenKruise, compiled first if need be; raise as above."""
+    what = f"OpenKruise {required(KRUISE, OPEN_KRUISE)}, about 5 minutes, once"
+    flags = (*_FLAGS, "-s -w")
+    return GoProgram("OpenKruise", "kruise", "kruise", KRUISE, OPEN_KRUISE, flags, what).binary(report)
 
 
 def kubernetes_version() -> str:

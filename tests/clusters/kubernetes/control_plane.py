@@ -137,6 +137,10 @@ class ControlPlane(Launcher):
     def define(self, *definitions: Json) -> list[str]:
         """Install CustomResourceDefinitions; return their names for ``kubectl`` once their objects can be made."""
         self.apply(*definitions, namespace="default")
+        return self.await_definitions(definitions)
+
+    def await_definitions(self, definitions: Sequence[Json]) -> list[str]:
+        """Return the names of installed CustomResourceDefinitions for ``kubectl`` once their objects can be made."""
         names = [f"crd/{one['metadata']['name']}" for one in definitions]
         for one in definitions:
             name, spec = one["metadata"]["name"], one["spec"]

@@ -5,6 +5,7 @@ interrupted: the next one goes on from there. Meanwhile the build reports how ma
 """
 
 import hashlib
+import json
 import os
 import platform
 import re
@@ -174,6 +175,19 @@ def required(sources: Path, module: str) -> str:
     found = re.search(rf"(?m)^\s*{re.escape(module)} (v\S+)", (sources / "go.mod").read_text())
     assert found, f"go.mod does not require {module}"
     return found[1]
+
+
+def module_folder(sources: Path, module: str) -> Path:
+    """Return the folder of a module that go.mod requires, fetched first where it is not there.
+
+    Raise CannotRunHereError when it cannot be fetched.
+    """
+    wanted = f"{module}@{required(sources, module)}"
+    command = [_find_go(), "mod", "download", "-json", wanted]
+    run = subprocess.run(command, cwd=sources, env=_environment(), capture_output=True, text=True, check=False)
+    if run.returncode != 0:
+        raise CannotRunHereError(wanted, f"Go module not fetched\n{_tail(run.stdout + run.stderr)}")
+    return Path(json.loads(run.stdout)["Dir"])
 
 
 def _find_go() -> str:
