@@ -1,9 +1,10 @@
 """Kinds with a sub-resource ``scale`` on a real API server, and a small controller of ours for them.
 
 Argo Rollouts and OpenKruise themselves take minutes to compile and run in ``test_scale_controllers_live.py`` alone: the
-definitions here have the scale paths of theirs, and the controller does what matters to a change of the count. Of a Rollout it scales one ReplicaSet,
-whose pods the real ReplicaSet controller makes and stops; of a CloneSet it stops pods of the lowest deletion cost, as
-Kruise's ``ActivePodsWithRanks`` does; of a Fleet, a kind of ours, those of the lowest names, whatever they cost.
+definitions here have their scale paths, and the controller does what matters to a change of the count. Of a Rollout it
+scales one ReplicaSet, whose pods the real ReplicaSet controller makes and stops; of a CloneSet it stops pods of the
+lowest deletion cost, as Kruise's ``ActivePodsWithRanks`` does; of a Fleet, a kind of ours, those of the lowest names,
+whatever they cost.
 """
 
 import contextlib

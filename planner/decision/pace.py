@@ -1,6 +1,7 @@
 """Whether the group as it is keeps up with its load: known without knowing what one consumer can do."""
 
 from collections.abc import Sequence
+from dataclasses import replace
 
 from planner.model.snapshot import GroupSnapshot, QueueState
 
@@ -9,6 +10,9 @@ KEEPS_UP_S = 15.0
 
 DROWNS_S = 60.0
 """More waits than the group consumes in a minute: no lump of a commit looks like that."""
+
+COMMITTED_S = 5.0
+"""What waits is less than so many seconds of arrivals where all of it may be done and not yet committed."""
 
 CLEARLY = 1.02
 """By this factor more comes in than goes out, at least, before a group is said to fall behind."""
@@ -39,6 +43,26 @@ def falls_behind(snapshot: GroupSnapshot) -> bool:
     if arriving is None or not consumed:
         return False
     return arriving > CLEARLY * consumed and drowns(snapshot)
+
+
+def works_off(snapshot: GroupSnapshot) -> bool:
+    """Return whether more waits than is left uncommitted, and the group consumes no less than comes in.
+
+    What waits may then be gone some time later. False where a rate is unknown, and where nothing is consumed.
+    """
+    moving = _moving(snapshot)
+    arriving = _arrivals(moving)
+    consumed = _consumed(moving)
+    if arriving is None or not consumed or arriving > CLEARLY * consumed:
+        return False
+    return sum(state.lag or 0 for state in moving) > max(COMMITTED_S * arriving, 1.0)
+
+
+def worked_off(snapshot: GroupSnapshot) -> GroupSnapshot:
+    """Return the group once nothing waits any more but in queues that stand still."""
+    moving = {state.queue for state in _moving(snapshot)}
+    states = tuple(replace(state, lag=0) if state.lag and state.queue in moving else state for state in snapshot.queues)
+    return replace(snapshot, queues=states)
 
 
 def drowns(snapshot: GroupSnapshot) -> bool:

@@ -71,7 +71,7 @@ def build_plan(
         reason=decision.reason,
         rejected=decision.rejected,
         preconditions=Preconditions(decision.current, snapshot.clients, chosen.strategy, len(snapshot.data_queues)),
-        forecast=forecast_batches(snapshot, batch_plans.best, chosen),
+        forecast=forecast_batches(snapshot, snapshot_digest, batch_plans.best, chosen),
         steps=with_autoscaler(steps, snapshot.deployment, decision.current, settings.autoscaler),
         policy_digest=settings.policy_digest,
         target_replicas=decision.target,

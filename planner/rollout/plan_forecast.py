@@ -3,23 +3,56 @@
 from collections.abc import Iterable, Sequence
 from dataclasses import replace
 
+from planner.decision.pace import worked_off, works_off
 from planner.model.queues import Queue
 from planner.model.snapshot import GroupSnapshot
-from planner.rollout.batches import BatchPlan
+from planner.rollout.batches import BatchPlan, after
 from planner.rollout.plan import Cost, Forecast, OwnedQueues
 from planner.rollout.queue_ranges import compact_queues
 from planner.rollout.steps import MovedQueues
 from planner.simulation.load import DECIMALS
 from planner.simulation.outcome import CandidateOutcome, Messages, Seconds, Transition
+from planner.simulation.transition import transition_in
+from planner.text.words import counted
 
 
-def forecast_batches(snapshot: GroupSnapshot, batch_plan: BatchPlan, chosen: CandidateOutcome) -> Forecast:
-    """Return what is expected of the batch plan: the group after its last batch, at the cost of all batches."""
-    last = batch_plan.batches[-1]
+def forecast_batches(snapshot: GroupSnapshot, digest: str, batch_plan: BatchPlan, chosen: CandidateOutcome) -> Forecast:
+    """Return what is expected of the batch plan: the group after its last batch, at the cost of all batches.
+
+    ``digest`` is the snapshot's. The cost is as ``whenever_made`` says.
+    """
+    *_, last = batch_plan.batches
     forecast = forecast_outcome(snapshot, last.outcome if last.choice else chosen)
-    costs = [cost_of(batch.outcome.transition) for batch in batch_plan.batches if batch.outcome.transition]
-    known = len(costs) == len(batch_plan.batches)
-    return replace(forecast, moved_queues=batch_plan.moved, cost=costs_together(costs) if known else None)
+    spans: list[CandidateOutcome] = []
+    for number, batch in enumerate(batch_plan.batches):
+        snapshot = after(snapshot, batch_plan.batches[number - 1].outcome) if number else snapshot
+        spans.append(whenever_made(batch.outcome, snapshot, digest))
+    waits = [one.unknowns[-1] for one, batch in zip(spans, batch_plan.batches, strict=True) if one is not batch.outcome]
+    costs = [cost_of(one.transition) for one in spans if one.transition]
+    return replace(
+        forecast,
+        moved_queues=batch_plan.moved,
+        cost=costs_together(costs) if len(costs) == len(spans) else None,
+        unknowns=tuple(dict.fromkeys((*forecast.unknowns, *waits))),
+    )
+
+
+def whenever_made(outcome: CandidateOutcome, snapshot: GroupSnapshot, digest: str) -> CandidateOutcome:
+    """Return the outcome with what the change to it costs from now until its plan is approved, whenever that is.
+
+    Where the group works its backlog off meanwhile, the cost spans the backlog of now and none, and ``unknowns`` says
+    so: a moved queue may wait behind it. Where the backlog grows, the cost is that of now.
+    """
+    if outcome.transition is None or outcome.is_current or not works_off(snapshot):
+        return outcome
+    spanning = transition_in(outcome, (snapshot, worked_off(snapshot)), digest)
+    if spanning is None:
+        return outcome
+    waits = (
+        f"how much waits when the plan is carried out: {counted(snapshot.lag, 'message')} now, and the group works "
+        "them off; pause, duplicates and settling are for all of them and for none"
+    )
+    return replace(outcome, transition=spanning, unknowns=(*outcome.unknowns, waits))
 
 
 def forecast_outcome(snapshot: GroupSnapshot, chosen: CandidateOutcome) -> Forecast:

@@ -5,7 +5,7 @@ sampled at both ends: one half of the trials takes all lower ends, the other all
 """
 
 import hashlib
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import replace
 
 import numpy as np
@@ -47,6 +47,19 @@ def with_transition(
     assumed = group_model(snapshot).assumptions(outcome)
     unknowns = (*outcome.unknowns, *assumed, *_in_order(outcome, snapshot))
     return replace(outcome, transition=_transition(totals), unknowns=unknowns)
+
+
+def transition_in(
+    outcome: CandidateOutcome, snapshots: Sequence[GroupSnapshot], digest: str, trials: int = TRIALS
+) -> Transition | None:
+    """Return what the change to ``outcome`` costs a group that is as one of ``snapshots`` says when it is made.
+
+    Each of them has all trials, so that the intervals span them. ``None`` where the cost follows by a rule.
+    """
+    if any(group_model(snapshot).cost_by_rule(outcome) is not None for snapshot in snapshots):
+        return None
+    requests = [one for snapshot in snapshots for one in transition_requests(outcome, snapshot, digest, trials)]
+    return _transition(pool_totals([run_totals(request) for request in requests]))
 
 
 def _of_other_groups(snapshot: GroupSnapshot) -> Iterator[str]:
