@@ -44,7 +44,8 @@ def _too_dear(verdict: Verdict, chosen: Verdict, bills: CountBills | None) -> st
     further = verdict.outcome.count - chosen.outcome.count
     if chosen.late_s and further > 0:
         return f"the {duration(chosen.late_s)} that it saves are not worth {_pods(further, chosen.outcome)} more"
-    return f"{_pods(chosen.outcome.count, chosen.outcome)} are enough"
+    count = chosen.outcome.count
+    return f"{_pods(count, chosen.outcome)} {'is' if count == 1 else 'are'} enough"
 
 
 def describe_none_better(verdicts: Mapping[int, Verdict], objective: Objective) -> str:

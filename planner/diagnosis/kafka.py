@@ -5,7 +5,7 @@ from statistics import median_low
 
 from planner.diagnosis.finding import Gap, Severity, Symptom
 from planner.diagnosis.group_evidence import GroupEvidence
-from planner.diagnosis.load import group_load
+from planner.diagnosis.load import MemberLoad, group_load
 from planner.diagnosis.phrases import rate, some, verb
 from planner.model.membership import kafka_members
 from planner.simulation.kafka.share import LOCK_S, MOST_POLLED
@@ -150,12 +150,12 @@ def late_batches(evidence: GroupEvidence) -> Iterator[Symptom | Gap]:
     if not evidence.is_share:
         return
     load = group_load(evidence)
-    busy = [one for one, _ in load.overloaded] + list(load.undecided)
-    late = [one for one in busy if one.backlog >= MOST_POLLED and one.pace / len(one.members) * LOCK_S < MOST_POLLED]
+    busy = [*(of_member for of_member, _ in load.overloaded), *load.undecided]
+    late = [each for each in busy if each.backlog >= MOST_POLLED and _pace(each) * LOCK_S < MOST_POLLED]
     if not late:
         return
-    slowest = min(one.pace / len(one.members) for one in late)
-    members = sorted({member for one in late for member in one.members})
+    slowest = min(map(_pace, late))
+    members = sorted({member for each in late for member in each.members})
     yield Symptom(
         severity=Severity.WARNING,
         title=f"A full batch takes {some(members)} longer than the lock on its records",
@@ -166,13 +166,18 @@ def late_batches(evidence: GroupEvidence) -> Iterator[Symptom | Gap]:
         ),
         consequence="what is not acknowledged by then is given to others while it is still worked on, and given up "
         "after five deliveries (group.share.delivery.count.limit)",
-        advice=f"set max.poll.records to {_in_half_the_lock(slowest)} or less with share.acquire.mode=record_limit, or "
-        "a longer group.share.record.lock.duration.ms",
+        advice=f"set max.poll.records to {_records_in_half_the_lock(slowest)} or less with "
+        "share.acquire.mode=record_limit, or a longer group.share.record.lock.duration.ms",
         about=tuple(members),
     )
 
 
-def _in_half_the_lock(messages_per_s: float) -> int:
+def _pace(load: MemberLoad) -> float:
+    """Return what each of the members does, messages a second."""
+    return load.pace / len(load.members)
+
+
+def _records_in_half_the_lock(messages_per_s: float) -> int:
     """Return how many records are done in half of the lock's time, one at the least."""
     return max(int(messages_per_s * LOCK_S / 2), 1)
 

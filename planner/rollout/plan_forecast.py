@@ -12,23 +12,24 @@ from planner.rollout.queue_ranges import compact_queues
 from planner.rollout.steps import MovedQueues
 from planner.simulation.load import DECIMALS
 from planner.simulation.outcome import CandidateOutcome, Messages, Seconds, Transition
-from planner.simulation.transition import transition_in
+from planner.simulation.transition import pool_transitions
 from planner.text.words import counted
 
 
 def forecast_batches(snapshot: GroupSnapshot, digest: str, batch_plan: BatchPlan, chosen: CandidateOutcome) -> Forecast:
     """Return what is expected of the batch plan: the group after its last batch, at the cost of all batches.
 
-    ``digest`` is the snapshot's. The cost is as ``whenever_made`` says.
+    ``digest`` is the snapshot's. The cost is as ``span_backlogs`` says.
     """
     *_, last = batch_plan.batches
     forecast = forecast_outcome(snapshot, last.outcome if last.choice else chosen)
     spans: list[CandidateOutcome] = []
     for number, batch in enumerate(batch_plan.batches):
         snapshot = after(snapshot, batch_plan.batches[number - 1].outcome) if number else snapshot
-        spans.append(whenever_made(batch.outcome, snapshot, digest))
-    waits = [one.unknowns[-1] for one, batch in zip(spans, batch_plan.batches, strict=True) if one is not batch.outcome]
-    costs = [cost_of(one.transition) for one in spans if one.transition]
+        spans.append(span_backlogs(batch.outcome, snapshot, digest))
+    pairs = zip(spans, batch_plan.batches, strict=True)
+    waits = [span.unknowns[-1] for span, batch in pairs if span is not batch.outcome]
+    costs = [cost_of(span.transition) for span in spans if span.transition]
     return replace(
         forecast,
         moved_queues=batch_plan.moved,
@@ -37,7 +38,7 @@ def forecast_batches(snapshot: GroupSnapshot, digest: str, batch_plan: BatchPlan
     )
 
 
-def whenever_made(outcome: CandidateOutcome, snapshot: GroupSnapshot, digest: str) -> CandidateOutcome:
+def span_backlogs(outcome: CandidateOutcome, snapshot: GroupSnapshot, digest: str) -> CandidateOutcome:
     """Return the outcome with what the change to it costs from now until its plan is approved, whenever that is.
 
     Where the group works its backlog off meanwhile, the cost spans the backlog of now and none, and ``unknowns`` says
@@ -45,7 +46,7 @@ def whenever_made(outcome: CandidateOutcome, snapshot: GroupSnapshot, digest: st
     """
     if outcome.transition is None or outcome.is_current or not works_off(snapshot):
         return outcome
-    spanning = transition_in(outcome, (snapshot, worked_off(snapshot)), digest)
+    spanning = pool_transitions(outcome, (snapshot, worked_off(snapshot)), digest)
     if spanning is None:
         return outcome
     waits = (

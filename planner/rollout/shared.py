@@ -8,7 +8,7 @@ from planner.model.snapshot import GroupSnapshot
 from planner.model.systems import SYSTEMS
 from planner.rollout.build import await_settled
 from planner.rollout.plan import GroupRef, OtherGroup, Preconditions, RolloutPlan, SnapshotRef
-from planner.rollout.plan_forecast import forecast_outcome, whenever_made
+from planner.rollout.plan_forecast import forecast_outcome, span_backlogs
 from planner.rollout.settings import RolloutSettings
 from planner.rollout.steps import AwaitSettled, MarkVictims, Step, StopConsumers, Victim
 from planner.simulation.candidates import simulate_candidate
@@ -51,7 +51,7 @@ def _other_group(case: OtherCase, outcome: CandidateOutcome) -> OtherGroup:
         preconditions=Preconditions(
             case.decision.current, snapshot.clients, outcome.strategy, len(snapshot.data_queues)
         ),
-        forecast=forecast_outcome(snapshot, whenever_made(outcome, snapshot, case.digest)),
+        forecast=forecast_outcome(snapshot, span_backlogs(outcome, snapshot, case.digest)),
         policy_digest=case.settings.policy_digest,
     )
 

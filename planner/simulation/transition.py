@@ -49,7 +49,7 @@ def with_transition(
     return replace(outcome, transition=_transition(totals), unknowns=unknowns)
 
 
-def transition_in(
+def pool_transitions(
     outcome: CandidateOutcome, snapshots: Sequence[GroupSnapshot], digest: str, trials: int = TRIALS
 ) -> Transition | None:
     """Return what the change to ``outcome`` costs a group that is as one of ``snapshots`` says when it is made.
@@ -58,7 +58,7 @@ def transition_in(
     """
     if any(group_model(snapshot).cost_by_rule(outcome) is not None for snapshot in snapshots):
         return None
-    requests = [one for snapshot in snapshots for one in transition_requests(outcome, snapshot, digest, trials)]
+    requests = [request for snapshot in snapshots for request in transition_requests(outcome, snapshot, digest, trials)]
     return _transition(pool_totals([run_totals(request) for request in requests]))
 
 

@@ -40,6 +40,8 @@ def test_every_other_count_has_its_reason() -> None:
     assert set(rejected) == {1, 2, 3, 6, 8, 16}
     assert "above the bound of 80%" in rejected[3][0]
     assert rejected[6] == ("4 consumers are enough",)
+    quick = {one.count: one.reasons for one in decision_on(snapshot(capacity=1_000.0)).rejected}
+    assert quick[2] == ("1 consumer is enough",)
 
 
 def test_fewer_consumers_when_fewer_are_enough() -> None:

@@ -6,7 +6,7 @@ import pytest
 
 from planner.decision.pace import worked_off, works_off
 from planner.model.snapshot import GroupSnapshot
-from planner.rollout.plan_forecast import whenever_made
+from planner.rollout.plan_forecast import span_backlogs
 from planner.simulation.candidates import simulate_candidate
 from planner.simulation.outcome import CandidateOutcome, Transition
 from planner.simulation.transition import with_transition
@@ -37,7 +37,7 @@ def test_the_cost_spans_the_backlog_of_now_and_none(taken: GroupSnapshot) -> Non
     now, later = costs(forecast(taken, count)), costs(forecast(worked_off(taken), count))
     assert now.settle_s is not None
     assert later.settle_s is not None
-    spanning = whenever_made(forecast(taken, count), taken, "d")
+    spanning = span_backlogs(forecast(taken, count), taken, "d")
     told = costs(spanning).settle_s
     assert told is not None
     assert later.settle_s.p50 < now.settle_s.p50
@@ -61,7 +61,7 @@ def test_a_backlog_is_worked_off_where_no_less_is_consumed_than_comes_in(taken: 
     assert works_off(taken) is is_so
     if not is_so:
         before = simulate_candidate(taken, 2, "AVG")
-        assert whenever_made(before, taken, "d") is before
+        assert span_backlogs(before, taken, "d") is before
 
 
 def test_what_waits_in_a_queue_that_stands_still_waits_for_ever() -> None:
