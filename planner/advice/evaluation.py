@@ -26,7 +26,7 @@ class Evaluation:
 
     ``fewest`` and ``most`` are the counts decided on at both bounds of rate and capacity (95 %); both are ``None``
     where the data carry no comparison. ``is_open_above`` says that one consumer may be able to do any amount more:
-    none was busy.
+    none was busy. ``between_commits`` are members with messages waiting whom nobody saw commit twice yet.
     """
 
     watched_s: float
@@ -34,6 +34,7 @@ class Evaluation:
     fewest: int | None = None
     most: int | None = None
     is_open_above: bool = False
+    between_commits: tuple[str, ...] = ()
 
 
 def own_outcomes(snapshot: GroupSnapshot, lowest: int, highest: int) -> tuple[CandidateOutcome, ...]:

@@ -85,7 +85,8 @@ def clarity(evaluations: Sequence[Evaluation]) -> Clarity:
     """Return how clear the answer is after these evaluations, oldest first, at least one.
 
     A decision between counts is clear when the watch covers a minute, the answer has stayed the same for half a minute,
-    and both bounds of rate and capacity give the same count. From three minutes on the same direction is enough.
+    and both bounds of rate and capacity give the same count. From three minutes on the same direction is enough. For
+    growth each member that has work must have been seen to commit twice, too.
     A reason to hold is clear when it has lasted for its ``PATIENCE_S``.
     """
     if evaluations[-1].decision.hold_cause in COMPARED:
@@ -115,6 +116,17 @@ def _compare(evaluations: Sequence[Evaluation]) -> Iterator[Condition]:
     same = f"the same answer for {words.duration(steady)} of {words.duration(STEADY_S)}"
     yield Condition("steady", steady / STEADY_S, same)
     yield _bounds(newest)
+    if newest.between_commits and newest.decision.target > newest.decision.current:
+        yield _cycles(newest)
+
+
+def _cycles(newest: Evaluation) -> Condition:
+    """More members are no answer while one may only be slow: its pace shows between two commits.
+
+    A default Kafka consumer commits once it has worked off 500 records: at 0.3 s each that is every 150 s.
+    """
+    waiting = words.some(newest.between_commits)
+    return Condition("cycles", newest.watched_s / LONGEST_S, f"{waiting} committed less than twice so far")
 
 
 def _bounds(newest: Evaluation) -> Condition:

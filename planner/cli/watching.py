@@ -1,14 +1,16 @@
 """The watch of ``planner advise``: each sample is evaluated, and the watch ends when all answers are clear."""
 
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING
 
 from planner.advice.counting import count_members
 from planner.advice.evaluation import Evaluation, evaluate
 from planner.advice.sequential import Clarity, clarity
 from planner.cli.default_policy import with_window
+from planner.diagnosis.group_evidence import GroupEvidence
 from planner.errors import BadInputError, OutOfReachError, PlannerError
+from planner.history.work import members_between_commits
 from planner.sources.live import Installation, Pace, installations, watch_installation
 
 if TYPE_CHECKING:
@@ -55,7 +57,9 @@ class GroupWatch:
         """Evaluate what was watched so far, on the window that was watched."""
         policy = with_window(self.policy, self.watched_s)
         self.snapshot = self.take_snapshot(policy, sample_every_s)
-        self.evaluations.append(evaluate(self.snapshot, policy.objective, self.watched_s))
+        evaluation = evaluate(self.snapshot, policy.objective, self.watched_s)
+        works = GroupEvidence(tuple(self.samples), sample_every_s).work
+        self.evaluations.append(replace(evaluation, between_commits=members_between_commits(works)))
 
     def take_snapshot(self, policy: "ConsumerScalingPolicy", sample_every_s: float) -> "GroupSnapshot":
         """Return the snapshot of all samples under ``policy``; without a Deployment it counts members where it must."""

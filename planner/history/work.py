@@ -19,6 +19,9 @@ ROUNDS = 2
 
 After one round the client may still be within the cycle in which the queue began to stand."""
 
+FEWEST_COMMITS = 2
+"""Between two commits of a member its pace shows."""
+
 
 @dataclass(frozen=True, slots=True)
 class QueueProgress:
@@ -140,6 +143,16 @@ class MemberWork:
                     moved.setdefault(interval.ended_at, set()).add(progress.queue)
         served = [queue in moved[at] for at in sorted(moved)]
         return sum(now and not before for before, now in pairwise([False, *served]))
+
+
+def members_between_commits(works: Iterable[MemberWork]) -> tuple[str, ...]:
+    """Return the members that have messages waiting and were seen to commit once at most: their pace is not known."""
+    return tuple(
+        member
+        for work in works
+        if len(work.commits) < FEWEST_COMMITS and any(queue.lags[-1] for queue in work.queues)
+        for member in work.members
+    )
 
 
 def _moves_after(queue: QueueProgress, since: datetime) -> bool:

@@ -52,6 +52,17 @@ def test_from_three_minutes_on_a_direction_is_enough() -> None:
     assert not clarity(long(decision(6), DIRECTION_S, fewest=3, most=6)).is_clear
 
 
+def test_growth_is_clear_once_each_member_with_work_was_seen_to_commit_twice() -> None:
+    """Red where a member that works 150 s on its records is answered with more members (docs/matrix.md)."""
+    seen = long(decision(6), 2 * LEAST_S)
+    unseen = [*seen[:-1], replace(seen[-1], between_commits=("c-2",))]
+    assert clarity(seen).is_clear
+    assert not clarity(unseen).is_clear
+    assert clarity(unseen).missing == ("c-2 committed less than twice so far",)
+    fewer = long(decision(2), 2 * LEAST_S)
+    assert clarity([*fewer[:-1], replace(fewer[-1], between_commits=("c-2",))]).is_clear
+
+
 def test_a_group_that_was_never_busy_is_watched_for_three_minutes() -> None:
     right = decision(3, HoldCause.RIGHT_ALREADY)
     assert not clarity(long(right, LEAST_S, is_open=True)).is_clear

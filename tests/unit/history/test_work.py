@@ -1,11 +1,14 @@
 """Whether a member comes around to each queue: rounds tell a slow cycle from a block."""
 
+from collections.abc import Iterator, Sequence
+from dataclasses import replace
 from datetime import timedelta
 
 import pytest
 
 from planner.history.intervals import queue_intervals
-from planner.history.work import MemberWork, member_work
+from planner.history.work import MemberWork, member_work, members_between_commits
+from planner.model.intervals import QueueInterval
 from planner.model.membership import KafkaMember
 from planner.model.queues import TopicPartition
 from planner.model.routes import PartitionRoute, RouteTable
@@ -81,3 +84,18 @@ def test_members_that_share_their_queues_are_judged_as_one() -> None:
     (shared,) = member_work(intervals, {}, PARTS, ("a", "b"))
     assert shared.members == ("a", "b")
     assert member_work(intervals, {}, PARTS) == ()
+
+
+@pytest.mark.parametrize(("order", "is_between"), [("----", True), ("--1-", True), ("0--1", False), ("0-0-", False)])
+def test_the_pace_of_a_member_with_work_shows_between_two_commits(order: str, is_between: bool) -> None:
+    assert members_between_commits([served(order)]) == (("m",) if is_between else ())
+
+
+def test_a_member_with_nothing_to_do_is_not_waited_for() -> None:
+    work = served("0")
+    idle = tuple(replace(queue, intervals=tuple(_without_lag(queue.intervals))) for queue in work.queues)
+    assert members_between_commits([replace(work, queues=idle)]) == ()
+
+
+def _without_lag(intervals: Sequence[QueueInterval]) -> Iterator[QueueInterval]:
+    return (replace(interval, lag=0) for interval in intervals)
