@@ -86,7 +86,7 @@ def clarity(evaluations: Sequence[Evaluation]) -> Clarity:
 
     A decision between counts is clear when the watch covers a minute, the answer has stayed the same for half a minute,
     and both bounds of rate and capacity give the same count. From three minutes on the same direction is enough. For
-    growth each member that has work must have been seen to commit twice, too.
+    growth each member that has work must have been seen to commit three times, too.
     A reason to hold is clear when it has lasted for its ``PATIENCE_S``.
     """
     if evaluations[-1].decision.hold_cause in COMPARED:
@@ -116,17 +116,20 @@ def _compare(evaluations: Sequence[Evaluation]) -> Iterator[Condition]:
     same = f"the same answer for {words.duration(steady)} of {words.duration(STEADY_S)}"
     yield Condition("steady", steady / STEADY_S, same)
     yield _bounds(newest)
-    if newest.between_commits and newest.decision.target > newest.decision.current:
-        yield _cycles(newest)
+    if newest.decision.target > newest.decision.current:
+        yield from _cycles(evaluations)
 
 
-def _cycles(newest: Evaluation) -> Condition:
-    """More members are no answer while one may only be slow: its pace shows between two commits.
+def _cycles(evaluations: Sequence[Evaluation]) -> Iterator[Condition]:
+    """More members are no answer while one may only be slow: its pace shows in two whole cycles.
 
     A default Kafka consumer commits once it has worked off 500 records: at 0.3 s each that is every 150 s.
     """
-    waiting = words.some(newest.between_commits)
-    return Condition("cycles", newest.watched_s / LONGEST_S, f"{waiting} committed less than twice so far")
+    newest = evaluations[-1]
+    lately = [each for each in evaluations if newest.watched_s - each.watched_s < STEADY_S]
+    if between := sorted({member for each in lately for member in each.between_commits}):
+        note = f"{words.some(between)} committed less than three times until {words.duration(STEADY_S)} ago"
+        yield Condition("cycles", newest.watched_s / LONGEST_S, note)
 
 
 def _bounds(newest: Evaluation) -> Condition:

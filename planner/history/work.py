@@ -19,8 +19,8 @@ ROUNDS = 2
 
 After one round the client may still be within the cycle in which the queue began to stand."""
 
-FEWEST_COMMITS = 2
-"""Between two commits of a member its pace shows."""
+FEWEST_COMMITS = 3
+"""Two whole cycles of a member show whether it is slow: after one of 150 s its pace may still be a single lump's."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -146,7 +146,7 @@ class MemberWork:
 
 
 def members_between_commits(works: Iterable[MemberWork]) -> tuple[str, ...]:
-    """Return the members that have messages waiting and were seen to commit once at most: their pace is not known."""
+    """Return the members with messages waiting that were seen to commit less than ``FEWEST_COMMITS`` times."""
     return tuple(
         member
         for work in works

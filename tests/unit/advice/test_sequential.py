@@ -52,13 +52,15 @@ def test_from_three_minutes_on_a_direction_is_enough() -> None:
     assert not clarity(long(decision(6), DIRECTION_S, fewest=3, most=6)).is_clear
 
 
-def test_growth_is_clear_once_each_member_with_work_was_seen_to_commit_twice() -> None:
+def test_growth_is_clear_once_each_member_with_work_was_seen_to_commit_three_times() -> None:
     """Red where a member that works 150 s on its records is answered with more members (docs/matrix.md)."""
     seen = long(decision(6), 2 * LEAST_S)
     unseen = [*seen[:-1], replace(seen[-1], between_commits=("c-2",))]
     assert clarity(seen).is_clear
     assert not clarity(unseen).is_clear
-    assert clarity(unseen).missing == ("c-2 committed less than twice so far",)
+    assert clarity(unseen).missing == ("c-2 committed less than three times until 30 s ago",)
+    later = [replace(each, watched_s=unseen[-1].watched_s + 5 * number) for number, each in enumerate(seen[-8:], 1)]
+    assert [clarity([*unseen, *later[:number]]).is_clear for number in (1, 5, 6)] == [False, False, True]
     fewer = long(decision(2), 2 * LEAST_S)
     assert clarity([*fewer[:-1], replace(fewer[-1], between_commits=("c-2",))]).is_clear
 

@@ -86,8 +86,8 @@ def test_members_that_share_their_queues_are_judged_as_one() -> None:
     assert member_work(intervals, {}, PARTS) == ()
 
 
-@pytest.mark.parametrize(("order", "is_between"), [("----", True), ("--1-", True), ("0--1", False), ("0-0-", False)])
-def test_the_pace_of_a_member_with_work_shows_between_two_commits(order: str, is_between: bool) -> None:
+@pytest.mark.parametrize(("order", "is_between"), [("----", True), ("0--1", True), ("0--12", False), ("0-0-0", False)])
+def test_the_pace_of_a_member_with_work_shows_in_two_cycles(order: str, is_between: bool) -> None:
     assert members_between_commits([served(order)]) == (("m",) if is_between else ())
 
 
