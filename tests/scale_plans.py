@@ -1,7 +1,7 @@
 """Plans for scale targets of any kind on a real API server: read the target, plan, approve, apply."""
 
 from dataclasses import replace
-from datetime import UTC, datetime
+from datetime import UTC, datetime, timedelta
 from pathlib import Path
 
 from planner import pipeline
@@ -69,6 +69,15 @@ def carry_out(cluster: ControlPlane, namespace: str, path: Path, found: Deployme
     path.write_text(PLAN.text(approved(PLAN.document(plan_of(found, steps), path.stem, namespace))), encoding="utf-8")
     done = planner("apply", path, "--kubeconfig", cluster.kubeconfig)
     assert done.returncode == 0, done.stdout + done.stderr
+
+
+def apply_in_vain(cluster: ControlPlane, namespace: str, path: Path, plan: RolloutPlan) -> str:
+    """Approve and apply a plan that holds for 30 s and is not carried out; return what was printed."""
+    soon = replace(plan, valid_until=plan.made_at + timedelta(seconds=30))
+    path.write_text(PLAN.text(approved(PLAN.document(soon, path.stem, namespace))), encoding="utf-8")
+    done = planner("apply", path, "--kubeconfig", cluster.kubeconfig)
+    assert done.returncode == 1, done.stdout + done.stderr
+    return done.stdout + done.stderr
 
 
 def with_victim(steps: tuple[Step, ...], pod: str) -> tuple[Step, ...]:

@@ -2,23 +2,18 @@
 
 from collections.abc import Callable, Iterator
 from contextlib import AbstractContextManager
-from dataclasses import replace
-from datetime import timedelta
 from pathlib import Path
 from typing import Any
 
 import pytest
 
 from planner.cli import rollouts
-from planner.documents.approve import approved
-from planner.documents.plan import PLAN
 from tests.clusters.kubernetes import ControlPlane
 from tests.clusters.kubernetes.workloads import argo_rollouts, open_kruise
 from tests.clusters.processes import ManagedProcess
 from tests.pod_groups import PodGroups
 from tests.scale_kinds import MERGE, path_of, target
-from tests.scale_plans import at_rest, carry_out, plan_of, read, steps_to, with_victim
-from tests.unit.cli.test_cli import planner
+from tests.scale_plans import apply_in_vain, at_rest, carry_out, plan_of, read, steps_to, with_victim
 
 pytestmark = [pytest.mark.cluster, pytest.mark.timeout(5_400)]
 
@@ -72,11 +67,6 @@ def test_the_real_controller_stops_the_chosen_pods_and_is_left_alone_in_the_midd
 
         busy = controller.wait_until("what keeps the count from being changed", sentence, 600.0)
         assert SENTENCES[kind] in busy
-        plan = plan_of(found, steps)
-        path = tmp_path / "busy.yaml"
-        soon = replace(plan, valid_until=plan.made_at + timedelta(seconds=30))
-        path.write_text(PLAN.text(approved(PLAN.document(soon, path.stem, namespace))), encoding="utf-8")
-        done = planner("apply", path, "--kubeconfig", cluster.kubeconfig)
-        assert done.returncode == 1, done.stdout + done.stderr
-        assert "Refused" in done.stdout, "for what it is busy with, or as other pods are its members by now"
+        printed = apply_in_vain(cluster, namespace, tmp_path / "busy.yaml", plan_of(found, steps))
+        assert "Refused" in printed, "for what it is busy with, or as other pods are its members by now"
         assert read(cluster, namespace, kind).replicas == 4

@@ -1,23 +1,19 @@
 """Each kind of scale target on a real API server: it is planned for and scaled, or refused with one right sentence."""
 
 from collections.abc import Iterator
-from dataclasses import replace
-from datetime import UTC, datetime, timedelta
+from datetime import UTC, datetime
 from pathlib import Path
 
 import pytest
 
 from planner.cli import rollouts
-from planner.documents.approve import approved
-from planner.documents.plan import PLAN
 from planner.errors import UnknownNameError
 from planner.rollout.steps import AwaitSettled, CheckForecast, MarkVictims, StopConsumers
 from planner.sources.kubernetes import KubernetesApi, read_workload
 from tests.clusters.kubernetes import ControlPlane, deployment
 from tests.pod_groups import PodGroups
 from tests.scale_kinds import KINDS, MERGE, controlled, definition, path_of, target
-from tests.scale_plans import at_rest, carry_out, plan_of, read, steps_to, with_victim
-from tests.unit.cli.test_cli import planner
+from tests.scale_plans import apply_in_vain, at_rest, carry_out, plan_of, read, steps_to, with_victim
 
 pytestmark = [pytest.mark.cluster, pytest.mark.timeout(2_700)]
 
@@ -81,13 +77,8 @@ def test_what_cannot_be_scaled_is_refused_with_one_sentence(cluster: ControlPlan
         assert busy.scale.busy == (
             f"Rollout {namespace}/app is in the middle of a rollout, with pods of two templates: promote or abort it"
         )
-        plan = plan_of(found, steps)
-        path = tmp_path / "busy.yaml"
-        soon = replace(plan, valid_until=plan.made_at + timedelta(seconds=30))
-        path.write_text(PLAN.text(approved(PLAN.document(soon, path.stem, namespace))), encoding="utf-8")
-        done = planner("apply", path, "--kubeconfig", cluster.kubeconfig)
-        assert done.returncode == 1, done.stdout + done.stderr
-        assert "promote or abort it" in done.stdout + done.stderr
+        printed = apply_in_vain(cluster, namespace, tmp_path / "busy.yaml", plan_of(found, steps))
+        assert "promote or abort it" in printed
         assert read(cluster, namespace, "Rollout").replicas == 2
     cluster.rest.create(path_of("Box", namespace), target("Box", 1))
     with pytest.raises(UnknownNameError, match=r"no kind Box of example.com/v1 with a sub-resource scale .*: Fleet\)"):
