@@ -26,7 +26,8 @@ class Evaluation:
 
     ``fewest`` and ``most`` are the counts decided on at both bounds of rate and capacity (95 %); both are ``None``
     where the data carry no comparison. ``is_open_above`` says that one consumer may be able to do any amount more:
-    none was busy. ``between_commits`` are members with messages waiting whom nobody saw commit three times yet.
+    none was busy. ``between_commits`` are members with messages waiting that were not seen to commit three times, while
+    others were.
     """
 
     watched_s: float

@@ -86,7 +86,7 @@ def clarity(evaluations: Sequence[Evaluation]) -> Clarity:
 
     A decision between counts is clear when the watch covers a minute, the answer has stayed the same for half a minute,
     and both bounds of rate and capacity give the same count. From three minutes on the same direction is enough. For
-    growth each member that has work must have been seen to commit three times, too.
+    growth each member that has work must have been seen to commit three times, too, once any other was.
     A reason to hold is clear when it has lasted for its ``PATIENCE_S``.
     """
     if evaluations[-1].decision.hold_cause in COMPARED:

@@ -88,13 +88,16 @@ def test_members_that_share_their_queues_are_judged_as_one() -> None:
 
 @pytest.mark.parametrize(("order", "is_between"), [("----", True), ("0--1", True), ("0--12", False), ("0-0-0", False)])
 def test_the_pace_of_a_member_with_work_shows_in_two_cycles(order: str, is_between: bool) -> None:
-    assert members_between_commits([served(order)]) == (("m",) if is_between else ())
+    quick = replace(served("0120"), members=("quick",))
+    assert members_between_commits([quick, served(order)]) == (("m",) if is_between else ())
+    assert members_between_commits([served(order)]) == (), "nobody is slower than itself"
 
 
 def test_a_member_with_nothing_to_do_is_not_waited_for() -> None:
     work = served("0")
     idle = tuple(replace(queue, intervals=tuple(_without_lag(queue.intervals))) for queue in work.queues)
-    assert members_between_commits([replace(work, queues=idle)]) == ()
+    quick = replace(served("0120"), members=("quick",))
+    assert members_between_commits([quick, replace(work, queues=idle)]) == ()
 
 
 def _without_lag(intervals: Sequence[QueueInterval]) -> Iterator[QueueInterval]:
