@@ -3,6 +3,7 @@
 from collections.abc import Sequence
 from dataclasses import replace
 
+from planner.decision.weighing import COMMIT_INTERVAL_S
 from planner.model.snapshot import GroupSnapshot, QueueState
 
 KEEPS_UP_S = 15.0
@@ -10,9 +11,6 @@ KEEPS_UP_S = 15.0
 
 DROWNS_S = 60.0
 """More waits than the group consumes in a minute: no lump of a commit looks like that."""
-
-COMMITTED_S = 5.0
-"""What waits is less than so many seconds of arrivals where all of it may be done and not yet committed."""
 
 CLEARLY = 1.02
 """By this factor more comes in than goes out, at least, before a group is said to fall behind."""
@@ -55,7 +53,7 @@ def works_off(snapshot: GroupSnapshot) -> bool:
     consumed = _consumed(moving)
     if arriving is None or not consumed or arriving > CLEARLY * consumed:
         return False
-    return sum(state.lag or 0 for state in moving) > max(COMMITTED_S * arriving, 1.0)
+    return sum(state.lag or 0 for state in moving) > max(COMMIT_INTERVAL_S * arriving, 1.0)
 
 
 def worked_off(snapshot: GroupSnapshot) -> GroupSnapshot:

@@ -21,7 +21,7 @@ def forecast_batches(snapshot: GroupSnapshot, digest: str, batch_plan: BatchPlan
 
     ``digest`` is the snapshot's. The cost is as ``span_backlogs`` says.
     """
-    *_, last = batch_plan.batches
+    last = batch_plan.batches[-1]
     forecast = forecast_outcome(snapshot, last.outcome if last.choice else chosen)
     spans: list[CandidateOutcome] = []
     for number, batch in enumerate(batch_plan.batches):
