@@ -20,7 +20,7 @@ STEADY := tests/unit tests/spark tests/report tests/contract/test_matrix_live.py
 BY_FILE := --dist loadfile --no-loadscope-reorder
 CODE := planner spark_apps dags tests benchmarks scripts
 
-.PHONY: help setup lock crds java fmt lint types imports quick test test-live test-long matrix soak run picture demo demo-doctor bench backtest capture docs replay conformance calibrate conformance-report faults fuzz supply-chain same check clean
+.PHONY: help setup lock crds java fmt lint types imports quick test test-live test-long matrix soak beside run picture demo demo-doctor bench backtest capture docs replay conformance calibrate conformance-report faults fuzz supply-chain same check clean
 
 help: ## list the targets
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / {printf "  \033[1m%-18s\033[0m %s\n", $$1, $$2}' $(MAKEFILE_LIST)
@@ -86,6 +86,10 @@ soak: setup java ## a day in half an hour without hands: brokers, pods, Airflow'
 	@bash scripts/java.sh $(TEST_TOOLS)
 	@bash scripts/java.sh $(DATABASE)
 	@$(BIN)/python -m tests.soak --minutes $(or $(MINUTES),30)
+
+beside: setup java ## the same day for three groups: the planner's, and two that real HPAs scale by lag; MINUTES=30
+	@bash scripts/java.sh $(TEST_TOOLS)
+	@$(BIN)/python -m tests.soak.beside --minutes $(or $(MINUTES),30) --page
 
 run: setup java ## the scheduled DAG through Airflow and local Spark on the bundled capture
 	@$(BIN)/python -m scripts.run_local

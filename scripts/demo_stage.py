@@ -72,14 +72,17 @@ class Stage:
 
 
 @contextmanager
-def open_stage(folder: Path, options: Sequence[str] = ()) -> Iterator[Stage]:
+def open_stage(folder: Path, options: Sequence[str] = (), autoscaler_sync_s: int = 2) -> Iterator[Stage]:
     """Give the stage with ``FEWEST`` consumers ready; at the end nothing of it is left. The controller has ``options``.
 
     What plans need is being installed meanwhile, see ``Stage.await_controller``: an API server takes up to a minute
     until it lets a new kind through its admission policies.
     """
     with ExitStack() as undo:
-        starts: tuple[Callable[[], Launcher], ...] = (lambda: RocketMQCluster.start(NEW, 1), ControlPlane.start)
+        starts: tuple[Callable[[], Launcher], ...] = (
+            lambda: RocketMQCluster.start(NEW, 1),
+            lambda: ControlPlane.start(autoscaler_sync_s),
+        )
         rocketmq, kubernetes = _started(starts, undo)
         assert isinstance(rocketmq, RocketMQCluster)
         assert isinstance(kubernetes, ControlPlane)

@@ -4,10 +4,11 @@ from pathlib import Path
 
 import pytest
 
+from tests.dags.scheduling import Airflow
 from tests.soak.__main__ import pass_day
 from tests.soak.day import Day
 from tests.soak.outcome import GroupOutcome, failed, phase
-from tests.soak.town import BEGIN, Town, open_town
+from tests.soak.town import BEGIN, Town, group_of, open_town, scheduling
 
 pytestmark = [
     pytest.mark.cluster,
@@ -25,17 +26,17 @@ TOO_MUCH = 260.0
 """Messages per second for two pods of 100 each."""
 
 
-def is_done(town: Town) -> bool:
+def is_done(town: Town, airflow: Airflow) -> bool:
     """True once a plan was carried out and judged, and Airflow has begun to follow it."""
     phases = [phase(plan) for group in town.groups for plan in town.plans(group)]
-    return "Succeeded" in phases and bool(town.airflow.runs(APPLY))
+    return "Succeeded" in phases and bool(airflow.runs(APPLY))
 
 
 def test_a_group_is_given_what_it_needs_without_a_hand(tmp_path: Path) -> None:
     """Red where a run fails, a plan stays unapproved, unfollowed or unjudged, a message is lost, or pods are few."""
-    with open_town(tmp_path, {"orders": Day(LONG_S, TOO_MUCH, ())}) as town:
-        runs = pass_day(town, LONG_S, lambda gone_s: is_done(town) or gone_s > MOST_S)
-        (orders,) = town.groups
+    orders = group_of(tmp_path, "orders", Day(LONG_S, TOO_MUCH, ()))
+    with open_town(tmp_path, [orders]) as town, scheduling(town, tmp_path) as airflow:
+        runs = pass_day(town, airflow, LONG_S, lambda gone_s: is_done(town, airflow) or gone_s > MOST_S)
         outcome = GroupOutcome(orders.name, town.plans(orders), orders.ready, town.served(orders))
     assert failed(runs) == []
     assert list(outcome.wrong_ends()) == []

@@ -9,9 +9,10 @@ from pathlib import Path
 
 from planner.storage.files import write_atomically
 from tests.dags.answering import awaited
+from tests.dags.scheduling import Airflow
 from tests.soak.day import HOURS, Day
 from tests.soak.outcome import GroupOutcome, Runs, failed, table
-from tests.soak.town import LOOK_S, Town, dump, looking, open_town, send
+from tests.soak.town import LOOK_S, Town, dump, group_of, looking, open_town, scheduling, send
 
 PAGE = Path("docs/soak.md")
 BEGIN, END = "<!-- table -->", "<!-- end of table -->"
@@ -40,23 +41,24 @@ def main(arguments: Sequence[str]) -> int:
     folder.mkdir(parents=True)
     seconds = options.minutes * 60.0
     days = {name: Day(seconds, floor, rises) for name, (floor, rises) in RISES.items()}
-    with open_town(folder, days) as town:
-        runs = pass_day(town, seconds, lambda gone_s: gone_s >= seconds + AFTER_S)
-        groups = [GroupOutcome(one.name, town.plans(one), one.ready, town.served(one)) for one in town.groups]
+    groups = [group_of(folder, name, day) for name, day in days.items()]
+    with open_town(folder, groups) as town, scheduling(town, folder) as airflow:
+        runs = pass_day(town, airflow, seconds, lambda gone_s: gone_s >= seconds + AFTER_S)
+        ends = [GroupOutcome(one.name, town.plans(one), one.ready, town.served(one)) for one in groups]
         dump(town, folder)
-    lines = table(runs, groups)
+    lines = table(runs, ends)
     print("\n".join(lines))
     if options.page:
         write_page(lines, options.minutes)
-    return 1 if any(True for one in groups for _ in one.wrong_ends()) or failed(runs) else 0
+    return 1 if any(True for one in ends for _ in one.wrong_ends()) or failed(runs) else 0
 
 
-def pass_day(town: Town, seconds: float, is_over: Callable[[float], bool]) -> Runs:
+def pass_day(town: Town, airflow: Airflow, seconds: float, is_over: Callable[[float], bool]) -> Runs:
     """Send the day while the schedule runs; return how each run of each DAG ended, once all that was begun is done.
 
     ``is_over`` is asked every few seconds with the seconds that are gone.
     """
-    airflow, since_s = town.airflow, time.time()
+    since_s = time.time()
     awaited(lambda: DAG in airflow.dags(), "the scheduled DAG")
     producers = [send(town.stage, group) for group in town.groups]
     with looking(town, since_s):
@@ -69,21 +71,21 @@ def pass_day(town: Town, seconds: float, is_over: Callable[[float], bool]) -> Ru
                 print(f"hour {gone_s / seconds * HOURS:4.1f}: {len(airflow.runs(DAG))} runs; {states}", flush=True)
             time.sleep(LOOK_S)
         # Paused too soon, Airflow would leave the run that is under way as it is, for good.
-        begun = states_of(town, DAG).keys()
-        awaited(lambda: all(states_of(town, DAG)[run] in ENDED for run in begun), "the end of all runs until now")
+        begun = states_of(airflow, DAG).keys()
+        awaited(lambda: all(states_of(airflow, DAG)[run] in ENDED for run in begun), "the end of all runs until now")
         airflow.server.ask("PATCH", f"/dags/{DAG}", {"is_paused": True})
         awaited(lambda: not town.open_plans(), "the end of the last plan")
         for dag in FOLLOWERS:
-            awaited(lambda dag=dag: all(one in ENDED for one in states_of(town, dag).values()), f"the runs of {dag}")
+            awaited(lambda dag=dag: all(one in ENDED for one in states_of(airflow, dag).values()), f"the runs of {dag}")
     for producer in producers:
         producer.stop()
-    scheduled = {run: state for run, state in states_of(town, DAG).items() if run in begun}
-    return {DAG: scheduled} | {dag: states_of(town, dag) for dag in FOLLOWERS}
+    scheduled = {run: state for run, state in states_of(airflow, DAG).items() if run in begun}
+    return {DAG: scheduled} | {dag: states_of(airflow, dag) for dag in FOLLOWERS}
 
 
-def states_of(town: Town, dag: str) -> Mapping[str, str]:
+def states_of(airflow: Airflow, dag: str) -> Mapping[str, str]:
     """Return the state of each run of a DAG."""
-    return {run["dag_run_id"]: run["state"] for run in town.airflow.runs(dag)}
+    return {run["dag_run_id"]: run["state"] for run in airflow.runs(dag)}
 
 
 def write_page(lines: Sequence[str], minutes: float) -> None:

@@ -1,14 +1,14 @@
-"""Two groups with a day each, on the stage of ``make demo``, and an Airflow that decides for both on its schedule.
+"""Groups with a day each, on the stage of ``make demo``, and what decides for them: an Airflow, on its schedule.
 
-No hand moves: the scheduled DAG makes plans as the account ``consumer-planner-reader``, which the controller believes;
-each policy's criteria approve; the controller applies and judges.
+No hand moves: plans are made as the account ``consumer-planner-reader``, which the controller believes; each policy's
+criteria approve; the controller applies and judges.
 """
 
 import json
 import sys
 import threading
 import time
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -36,18 +36,22 @@ PLANNING = f"system:serviceaccount:{HOME}:{ACCOUNT}"
 FEWEST, MOST, BEGIN = 2, 6, 2
 TOKEN_S = 4 * 3600
 LOOK_S = 2.0
+AUTOSCALER_SYNC_S = 15
 SAMPLE_S = 5
 NOT_OPEN = ("Pending", "Refused", "Expired", "Succeeded", "RolledBack", "Stuck")
 OBJECTS = f"/apis/consumerplanner.dev/v1alpha1/namespaces/{NAMESPACE}"
 
 
-@dataclass
+@dataclass(eq=False)
 class Group:
     """One group of the town: its day, and how many of its pods were ready at each look, by second."""
 
     name: str
+    topic: str
     day: Day
     logs: Path
+    queues: int = QUEUES
+    most: int = MOST
     ready: list[tuple[float, int, int]] = field(default_factory=list)
 
     @property
@@ -58,13 +62,13 @@ class Group:
     def policy(self, name_server: str) -> Json:
         """Return what its team wants: the objective is the default one, and criteria approve every ordinary change."""
         source = {"system": "rocketmq", "nameServers": [name_server], "cluster": "DefaultCluster", "group": self.name}
-        criteria = {"mostMovedQueues": QUEUES, "longestPauseSeconds": PATIENT_S}
+        criteria = {"mostMovedQueues": self.queues, "longestPauseSeconds": PATIENT_S}
         spec = {
             "source": source,
             "scaleTargetRef": {"name": self.target},
             "kubernetes": {},
             "minReplicas": FEWEST,
-            "maxReplicas": MOST,
+            "maxReplicas": self.most,
             "capacity": {"messagesPerSecond": 100},
             "window": {"seconds": 60},
             "freshness": {"minCompleteness": 0.2},
@@ -75,13 +79,13 @@ class Group:
         return {**head, "metadata": {"name": self.name, "namespace": NAMESPACE}, "spec": spec}
 
 
-@dataclass
+@dataclass(eq=False)
 class Town:
     """All that runs, and what was seen of it."""
 
     stage: Stage
-    airflow: Airflow
     groups: tuple[Group, ...]
+    kubeconfig: Path
 
     def plans(self, group: Group) -> list[Json]:
         """Return a group's plans, oldest first."""
@@ -97,8 +101,8 @@ class Town:
 
     def produced(self, group: Group) -> Mapping[Lane, int]:
         """Return how many messages each queue was sent."""
-        counts = self.stage.rocketmq.produced(group.name)
-        return {(group.name, broker, str(queue)): count for (broker, queue), count in counts.items()}
+        counts = self.stage.rocketmq.produced(group.topic)
+        return {(group.topic, broker, str(queue)): count for (broker, queue), count in counts.items()}
 
     def served(self, group: Group) -> Served:
         """Return what the group was given, once nothing is missing or nothing comes any more."""
@@ -117,14 +121,23 @@ class Town:
             group.ready.append((time.time() - since_s, int(its["spec"]["replicas"]), ready))
 
 
+def group_of(folder: Path, name: str, day: Day) -> Group:
+    """Return a group with a topic of its own, whose logs lie in the folder."""
+    return Group(name, name, day, folder / "given" / name)
+
+
 @contextmanager
-def open_town(folder: Path, days: Mapping[str, Day], minutes: int = 1) -> Iterator[Town]:
-    """Give the town with its consumers ready, its sampler and its Airflow at work, and nothing sent yet."""
-    groups = tuple(Group(name, day, folder / "given" / name) for name, day in days.items())
-    with ExitStack() as undo:
-        stage = undo.enter_context(open_stage(folder, ("--planning-account", PLANNING)))
+def open_town(folder: Path, groups: Sequence[Group], driven: Sequence[Group] = ()) -> Iterator[Town]:
+    """Give the town with its consumers ready, nobody who decides and nothing sent yet.
+
+    Every group has a policy but the ``driven`` ones: an HPA is to scale those, which looks every 15 s, as it does where
+    nobody says otherwise.
+    """
+    with open_stage(folder, ("--planning-account", PLANNING), AUTOSCALER_SYNC_S) as stage:
         kubernetes = stage.kubernetes
-        for group in groups:
+        for topic, queues in {group.topic: group.queues for group in (*groups, *driven)}.items():
+            stage.rocketmq.create_topic(topic, queues)
+        for group in (*groups, *driven):
             start(stage, group)
         stage.await_controller()
         grant(kubernetes, HOME, NAMESPACE, "executor-retention", "auto-approver", "scheduler", "reader-role")
@@ -134,12 +147,19 @@ def open_town(folder: Path, days: Mapping[str, Day], minutes: int = 1) -> Iterat
         kubernetes.kubectl("delete", "csp", "--all", "-n", NAMESPACE)
         for group in groups:
             kubernetes.apply(group.policy(stage.rocketmq.name_server), namespace=NAMESPACE)
+        yield Town(stage, (*groups, *driven), kubeconfig)
+
+
+@contextmanager
+def scheduling(town: Town, folder: Path, minutes: int = 1) -> Iterator[Airflow]:
+    """Give an Airflow that decides for the town every so many minutes, and a sampler that reads for it."""
+    with ExitStack() as undo:
         patch = undo.enter_context(pytest.MonkeyPatch.context())
-        for name, value in _settings(folder, kubeconfig, minutes).items():
+        for name, value in {**settings(town, folder), SETTING: str(minutes)}.items():
             patch.setenv(name, value)
         airflow = undo.enter_context(running_airflow(settings_in(folder), slots=3))
-        undo.callback(_sampler(folder).stop, 60.0)
-        yield Town(stage, airflow, groups)
+        undo.enter_context(sampling(town, folder))
+        yield airflow
 
 
 def _let_follow(stage: Stage) -> None:
@@ -155,34 +175,45 @@ def _let_follow(stage: Stage) -> None:
     stage.kubernetes.apply(*documents("rbac/handover"), binding, namespace=NAMESPACE)
 
 
-def _settings(folder: Path, kubeconfig: Path, minutes: int) -> Mapping[str, str]:
+def settings(town: Town, folder: Path) -> Mapping[str, str]:
+    """Return the variables of whoever decides for the town: where policies, data and rights are."""
     return {
-        "KUBECONFIG": str(kubeconfig),
-        "CONSUMER_PLANNER_KUBECONFIG": str(kubeconfig),
+        "KUBECONFIG": str(town.kubeconfig),
+        "CONSUMER_PLANNER_KUBECONFIG": str(town.kubeconfig),
         "CONSUMER_PLANNER_POLICIES": f"k8s://{NAMESPACE}",
         "CONSUMER_PLANNER_DATA": str(folder / "data"),
         "CONSUMER_PLANNER_PAGES": "none",
         FILES_VARIABLE: str(folder),
-        SETTING: str(minutes),
     }
 
 
-def _sampler(folder: Path) -> ManagedProcess:
-    words = ["sample", "--policies", f"k8s://{NAMESPACE}", "--data", str(folder / "data"), "--every", f"{SAMPLE_S}s"]
-    argv = [sys.executable, "-m", "planner.cli.main", *words]
-    process = ManagedProcess("sampler", argv, folder, {"PYTHONPATH": str(ROOT)})
+@contextmanager
+def sampling(town: Town, folder: Path) -> Iterator[None]:
+    """Let ``planner sample`` read the groups every ``SAMPLE_S`` seconds."""
+    with standing(town, folder, "sample", "--every", f"{SAMPLE_S}s"):
+        yield
+
+
+@contextmanager
+def standing(town: Town, folder: Path, command: str, *words: str) -> Iterator[ManagedProcess]:
+    """Give a standing ``planner`` command on the town's policies, which is stopped in the end."""
+    where = ["--policies", f"k8s://{NAMESPACE}", "--data", str(folder / "data")]
+    argv = [sys.executable, "-m", "planner.cli.main", command, *where, *words]
+    process = ManagedProcess(command, argv, folder, {"PYTHONPATH": str(ROOT), **settings(town, folder)})
     process.start()
-    return process
+    try:
+        yield process
+    finally:
+        process.stop(60.0)
 
 
 def start(stage: Stage, group: Group) -> None:
-    """Make the group's topic and Deployment; return once its pods are ready."""
+    """Make the group's Deployment; return once its pods are ready."""
     group.logs.mkdir(parents=True)
-    stage.rocketmq.create_topic(group.name, QUEUES)
     log = f"{group.logs}/$(POD_NAME).tsv"
     options: dict[str, str | int | float] = {"threads": 2, "service-ms": 20, "persist-ms": 1000, "delivery-log": log}
     container = rocketmq_consumer(
-        stage.rocketmq.name_server, group=group.name, topics=[group.name], client_version=NEW, options=options
+        stage.rocketmq.name_server, group=group.name, topics=[group.topic], client_version=NEW, options=options
     )
     stage.kubernetes.apply(deployment(group.target, BEGIN, container), namespace=NAMESPACE)
     stage.kubernetes.await_available(NAMESPACE, group.target, PATIENT_S)
@@ -190,8 +221,8 @@ def start(stage: Stage, group: Group) -> None:
 
 def send(stage: Stage, group: Group) -> ProducerProcess:
     """Send the group's day, evenly to its queues."""
-    points = group.day.points(QUEUES)
-    return stage.load.start_producer(QueueCurve(group.name, BROKER, queue, points) for queue in range(QUEUES))
+    points = group.day.points(group.queues)
+    return stage.load.start_producer(QueueCurve(group.topic, BROKER, queue, points) for queue in range(group.queues))
 
 
 @contextmanager

@@ -37,7 +37,7 @@ class ControlPlane(Launcher):
     Everything that the suite makes it makes in a ``namespace()`` of its own; those vanish with the cluster.
     """
 
-    def __init__(self) -> None:
+    def __init__(self, autoscaler_sync_s: int = 2) -> None:
         self._binary = control_plane_binary()
         self._openssl = find_program("openssl")
         self._undo = contextlib.ExitStack()
@@ -52,15 +52,18 @@ class ControlPlane(Launcher):
             self.kubelet = Kubelet(self.rest, self.directory / "pods")
             self.etcd = self._process("etcd", *self._etcd_flags())
             self.api_server = self._process("kube-apiserver", *self._api_server_flags(lease.first))
-            self.controllers = self._process("kube-controller-manager", *self._controller_flags())
+            self.controllers = self._process("kube-controller-manager", *self._controller_flags(autoscaler_sync_s))
             self.scheduler = self._process("kube-scheduler", *self._component_flags())
             undo.callback(self._stop_all)
             self._undo = undo.pop_all()
 
     @classmethod
-    def start(cls) -> Self:
-        """Return a cluster that has just made a Deployment available; raise StartFailedError with log tails."""
-        return cls()._started()
+    def start(cls, autoscaler_sync_s: int = 2) -> Self:
+        """Return a cluster that has just made a Deployment available; raise StartFailedError with log tails.
+
+        HPAs are looked at every ``autoscaler_sync_s`` seconds, 15 where nobody says otherwise: tests wait less.
+        """
+        return cls(autoscaler_sync_s)._started()
 
     @property
     def header(self) -> str:
@@ -307,14 +310,14 @@ class ControlPlane(Launcher):
             "--disable-admission-plugins=TaintNodesByCondition",  # would keep the node empty for its first 5 s
         ]
 
-    def _controller_flags(self) -> list[str]:
+    def _controller_flags(self, autoscaler_sync_s: int) -> list[str]:
         return [
             *self._component_flags(),
             f"--service-account-private-key-file={self.directory / 'sa.key'}",
             f"--root-ca-file={self.ca_file}",
             "--node-monitor-period=1s",
             "--node-monitor-grace-period=30m",  # who stands still with a busy machine is no node that is gone
-            "--horizontal-pod-autoscaler-sync-period=2s",
+            f"--horizontal-pod-autoscaler-sync-period={autoscaler_sync_s}s",
             "--kube-api-qps=300",
             "--kube-api-burst=600",
         ]
