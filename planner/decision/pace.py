@@ -35,12 +35,20 @@ def falls_behind(snapshot: GroupSnapshot) -> bool:
     Its consumers then have work all the time, so that what they do is close to what they can do. What waits in a queue
     that stands still does not count: its consumer hangs, and the others may have time to spare.
     """
+    return growth(snapshot) > 0 and drowns(snapshot)
+
+
+def growth(snapshot: GroupSnapshot) -> float:
+    """Return by how many messages per second what waits becomes more; what comes into queues that stand still not.
+
+    0 where it is not clear that it does, and where nothing is consumed.
+    """
     moving = _moving(snapshot)
     arriving = _arrivals(moving)
     consumed = _consumed(moving)
-    if arriving is None or not consumed:
-        return False
-    return arriving > CLEARLY * consumed and drowns(snapshot)
+    if arriving is None or not consumed or arriving <= CLEARLY * consumed:
+        return 0.0
+    return arriving - consumed
 
 
 def works_off(snapshot: GroupSnapshot) -> bool:

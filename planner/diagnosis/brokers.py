@@ -1,10 +1,12 @@
-"""What the brokers report of themselves: their settings of the group, their clocks."""
+"""What the brokers report of themselves: their settings of the group, their clocks, their disks."""
 
 from collections.abc import Iterator
 
 from planner.diagnosis.finding import Severity, Symptom
 from planner.diagnosis.group_evidence import GroupEvidence
-from planner.diagnosis.phrases import some, verb
+from planner.diagnosis.phrases import percent, some, verb
+from planner.diagnosis.waiting import waiting
+from planner.model.brokers import BrokerDisk
 from planner.text.words import counted, duration
 
 SKEWED_S = 5.0
@@ -63,3 +65,38 @@ def clock_skew(evidence: GroupEvidence) -> Iterator[Symptom]:
             advice="see whether both machines keep time (NTP)",
             about=tuple(sorted(off)),
         )
+
+
+def full_disks(evidence: GroupEvidence) -> Iterator[Symptom]:
+    """Brokers whose disk is so full that they remove messages before their time, or refuse new ones."""
+    rocketmq = evidence.newest.rocketmq
+    for broker in rocketmq.brokers if rocketmq else ():
+        disk = broker.disk
+        if disk is None or not (_refuses(disk) or _removes(disk)):
+            continue
+        queues = [queue for queue in evidence.queues if queue.place[-1] == broker.broker]
+        removed = f"it removes its oldest messages, consumed or not: {waiting(evidence, queues)}"
+        refused = "it refuses new messages: producers get errors, or send to the other brokers"
+        yield Symptom(
+            severity=Severity.ERROR if _refuses(disk) else Severity.WARNING,
+            title=f"The disk of {broker.broker} is {percent(disk.used)} full",
+            evidence=tuple(
+                f"above {percent(bound)} {what}"
+                for bound, what in (
+                    (disk.removes_from, "it removes messages that fileReservedTime would keep"),
+                    (disk.refuses_from, "it refuses new ones"),
+                )
+                if bound is not None
+            ),
+            consequence="; ".join([refused] * _refuses(disk) + [removed] * _removes(disk)),
+            advice="make room on its disk, or give it a larger one; a shorter fileReservedTime removes more, sooner",
+            about=(broker.broker, *map(str, queues)),
+        )
+
+
+def _refuses(disk: BrokerDisk) -> bool:
+    return disk.used > disk.refuses_from
+
+
+def _removes(disk: BrokerDisk) -> bool:
+    return disk.removes_from is not None and disk.used > disk.removes_from

@@ -122,6 +122,7 @@ CHECKS: tuple[Check, ...] = (
     Check("dead-letters", "messages were given up", topics.dead_letters, system=_ROCKETMQ),
     Check("no-shutdown-wait", "a stop interrupts running calls", clients.shutdown_without_wait, system=_ROCKETMQ),
     Check("group-settings", "the brokers' settings of the group are odd", brokers.group_settings),
+    Check("broker-disk", "a broker's disk is nearly full", brokers.full_disks, system=_ROCKETMQ),
     Check("clock-skew", "a broker's clock differs from ours", brokers.clock_skew),
     Check("old-client", "client versions with known faults", clients.old_clients),
     Check("mixed-versions", "client versions that rebalance differently", clients.mixed_versions),

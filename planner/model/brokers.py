@@ -37,6 +37,19 @@ class GroupSettings:
 
 
 @dataclass(frozen=True, slots=True)
+class BrokerDisk:
+    """How full the disk of a broker's messages is: all shares are of 1.
+
+    Above ``removes_from`` the broker removes its oldest messages however young they are (``None``: it is set not to),
+    and above ``refuses_from`` it refuses new ones (``DefaultMessageStore$CleanCommitLogService``).
+    """
+
+    used: float
+    removes_from: float | None
+    refuses_from: float
+
+
+@dataclass(frozen=True, slots=True)
 class BrokerState:
     """What is known of one broker beside the group's own figures; ``None`` for what it did not report.
 
@@ -52,3 +65,4 @@ class BrokerState:
     permission: int | None = None
     clock_ahead_s: tuple[float, float] | None = None
     settings: GroupSettings | None = None
+    disk: BrokerDisk | None = None

@@ -3,7 +3,7 @@
 from collections.abc import Iterable, Sequence
 from dataclasses import replace
 
-from planner.decision.pace import worked_off, works_off
+from planner.decision.pace import falls_behind, growth, worked_off, works_off
 from planner.model.queues import Queue
 from planner.model.snapshot import GroupSnapshot
 from planner.rollout.batches import BatchPlan, after
@@ -42,9 +42,14 @@ def span_backlogs(outcome: CandidateOutcome, snapshot: GroupSnapshot, digest: st
     """Return the outcome with what the change to it costs from now until its plan is approved, whenever that is.
 
     Where the group works its backlog off meanwhile, the cost spans the backlog of now and none, and ``unknowns`` says
-    so: a moved queue may wait behind it. Where the backlog grows, the cost is that of now.
+    so: a moved queue may wait behind it. Where the backlog grows, the cost is that of now, and ``unknowns`` says how
+    fast it grows.
     """
-    if outcome.transition is None or outcome.is_current or not works_off(snapshot):
+    if outcome.transition is None or outcome.is_current:
+        return outcome
+    if falls_behind(snapshot):
+        return replace(outcome, unknowns=(*outcome.unknowns, _grown(snapshot)))
+    if not works_off(snapshot):
         return outcome
     spanning = pool_transitions(outcome, (snapshot, worked_off(snapshot)), digest)
     if spanning is None:
@@ -54,6 +59,14 @@ def span_backlogs(outcome: CandidateOutcome, snapshot: GroupSnapshot, digest: st
         "them off; pause, duplicates and settling are for all of them and for none"
     )
     return replace(outcome, transition=spanning, unknowns=(*outcome.unknowns, waits))
+
+
+def _grown(snapshot: GroupSnapshot) -> str:
+    each_minute = counted(round(growth(snapshot) * 60), "message")
+    return (
+        f"how much waits when the plan is carried out: {counted(snapshot.lag, 'message')} now, and {each_minute} more "
+        "with each minute until its approval; pause, duplicates and settling are for those of now"
+    )
 
 
 def forecast_outcome(snapshot: GroupSnapshot, chosen: CandidateOutcome) -> Forecast:

@@ -1,5 +1,6 @@
 """``observe_group`` against real name servers, brokers and Java clients, old and new."""
 
+import shutil
 import time
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass, replace
@@ -270,6 +271,11 @@ def test_what_brokers_and_members_are_set_to(world: World) -> None:
         assert state.settings == GroupSettings(True, True, True, 1, 16, in_order=False)
         low, high = state.clock_ahead_s or (9.0, 9.0)
         assert low <= 0 <= high
+        disk, there = state.disk, shutil.disk_usage(world.cluster.directory)
+        assert disk is not None
+        assert (disk.removes_from, disk.refuses_from) == (0.85, 0.90)
+        used = there.used / (there.used + there.free)
+        assert used - 0.01 <= disk.used <= used + 0.02, "the broker's figure is of the whole per cent above"
 
 
 def test_named_topic_leaves_the_others_out(world: World) -> None:

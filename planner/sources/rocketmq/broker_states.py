@@ -8,7 +8,7 @@ from functools import partial
 from typing import Final
 
 from planner.errors import PlannerError
-from planner.model.brokers import BrokerState, GroupSettings
+from planner.model.brokers import BrokerDisk, BrokerState, GroupSettings
 from planner.model.routes import BrokerAddress
 from planner.sources.rocketmq.broker_answers import BrokerRuntime
 from planner.sources.rocketmq.client import RocketMQAdmin
@@ -19,6 +19,10 @@ now_s = time.time
 """Our own clock, in epoch seconds."""
 Settings = Mapping[str, GroupSettings]
 """Group -> its settings on one broker."""
+_REMOVES_FROM: Final = (0.30, 0.85)
+_REFUSES_FROM: Final = (0.35, 0.90)
+"""Least and most share of the disk from which brokers remove messages before their time, and refuse new ones."""
+
 _TOLERATED_S: Final = 2.0
 """Clocks within this time of each other are the same for us: samples are seconds apart."""
 
@@ -31,21 +35,23 @@ def broker_states(session: QuerySession, group: str) -> tuple[tuple[BrokerState,
 
 
 def _state(session: QuerySession, broker: BrokerAddress) -> tuple[BrokerState, Settings, tuple[str, ...]]:
-    clock = session.ask(broker, _clock_ahead, session.admin)
+    figures = session.ask(broker, _figures, session.admin)
     config = session.ask(broker, _config, session.admin)
     settings = session.ask(broker, _settings, session.admin)
     errors = {
-        "clock": failure_of(clock),
+        "clock": failure_of(figures),
         "settings": failure_of(config),
         "groups' settings": failure_of(settings),
     }
     values = {} if errors["settings"] else config.result()
+    clock, runtime = (None, None) if errors["clock"] else figures.result()
     state = BrokerState(
         broker=broker.broker,
         version=session.admin.version_of(broker.address),
         role=values.get("brokerRole"),
         permission=_integer(values.get("brokerPermission")),
-        clock_ahead_s=None if errors["clock"] else clock.result(),
+        clock_ahead_s=clock,
+        disk=None if runtime is None else disk_of(runtime, values),
     )
     unknown = (f"broker {broker.broker} does not report its {what}: {error}" for what, error in errors.items() if error)
     return state, {} if errors["groups' settings"] else settings.result(), (*unknown, *_clock_problems(state))
@@ -78,13 +84,48 @@ def clock_ahead_s(runtime: BrokerRuntime, asked_at: float, answered_at: float) -
     return now - answered_at, now + 1 - asked_at
 
 
-def _clock_ahead(address: str, admin: RocketMQAdmin) -> tuple[float, float] | None:
-    def ask() -> tuple[float, float] | None:
+def disk_of(runtime: BrokerRuntime, settings: Mapping[str, str]) -> BrokerDisk | None:
+    """Return how full the fuller disk of a broker's store is; ``None`` where it tells no share of 1.
+
+    ``settings`` are the broker's. Brokers before 5 have the defaults of both bounds, or system properties that nobody
+    sees; later ones keep what they are set to within bounds (``getDiskSpaceWarningLevelRatio``,
+    ``getDiskSpaceCleanForciblyRatio``, 5.1.4 and 5.5.0).
+    """
+    shares = [_share(runtime.figures.get(name)) for name in ("commitLogDiskRatio", "consumeQueueDiskRatio")]
+    used = [share for share in shares if share is not None]
+    if not used:
+        return None
+    removes = _bound(settings.get("diskSpaceCleanForciblyRatio"), _REMOVES_FROM)
+    return BrokerDisk(
+        used=max(used),
+        removes_from=None if settings.get("cleanFileForciblyEnable") == "false" else removes,
+        refuses_from=_bound(settings.get("diskSpaceWarningLevelRatio"), _REFUSES_FROM),
+    )
+
+
+def _bound(text: str | None, bounds: tuple[float, float]) -> float:
+    """Return the share that a broker goes by: the percentage it is set to, within ``bounds``; the upper one without."""
+    percent, (least, most) = _integer(text), bounds
+    return most if percent is None else min(max(percent / 100, least), most)
+
+
+def _share(text: str | None) -> float | None:
+    try:
+        share = float(text or "")
+    except ValueError:
+        return None
+    return share if 0 <= share <= 1 else None
+
+
+def _figures(address: str, admin: RocketMQAdmin) -> tuple[tuple[float, float] | None, BrokerRuntime]:
+    """Return by how much a broker's clock is ahead, and its figures of that moment."""
+
+    def ask() -> tuple[tuple[float, float] | None, BrokerRuntime]:
         asked_at = now_s()
         runtime = admin.broker_runtime(address)
-        return clock_ahead_s(runtime, asked_at, now_s())
+        return clock_ahead_s(runtime, asked_at, now_s()), runtime
 
-    return admin.standing.get(("clock", address), ask)
+    return admin.standing.get(("runtime", address), ask)
 
 
 def _config(address: str, admin: RocketMQAdmin) -> Mapping[str, str]:

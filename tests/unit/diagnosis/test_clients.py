@@ -9,6 +9,7 @@ import pytest
 from planner.diagnosis.finding import Severity
 from planner.diagnosis.group_evidence import GroupEvidence
 from planner.model.autoscalers import Autoscaler, FieldManager
+from planner.model.brokers import BrokerDisk
 from planner.model.deployments import Deployment, UpdateStrategy
 from planner.model.membership import TopicFigures
 from planner.model.pods import Container, Pod, PreStop
@@ -99,6 +100,29 @@ def test_settings_that_stop_a_group_or_slow_it() -> None:
 )
 def test_clocks_that_surely_differ(ahead: tuple[float, float] | None, is_off: bool) -> None:
     assert ("clock-skew" in codes(with_broker(clock_ahead_s=ahead))) == is_off
+
+
+@pytest.mark.parametrize(
+    ("used", "removes_from", "severity", "consequence"),
+    [
+        (0.85, 0.85, None, ""),
+        (0.86, 0.85, Severity.WARNING, "it removes its oldest messages"),
+        (0.90, 0.85, Severity.WARNING, "it removes its oldest messages"),
+        (0.91, 0.85, Severity.ERROR, "it refuses new messages"),
+        (0.90, None, None, ""),
+        (0.91, None, Severity.ERROR, "it refuses new messages"),
+    ],
+)
+def test_disks_that_are_nearly_full(
+    used: float, removes_from: float | None, severity: Severity | None, consequence: str
+) -> None:
+    picture = with_broker(disk=BrokerDisk(used, removes_from, 0.90))
+    assert codes(picture) == ({} if severity is None else {"broker-disk": severity})
+    if severity is not None:
+        told = finding(picture, "broker-disk")
+        assert told.title == f"The disk of broker-a is {used:.0%} full"
+        assert told.consequence.startswith(consequence)
+        assert ("removes its oldest messages" in told.consequence) == (removes_from is not None)
 
 
 def deployment(**fields: Any) -> Deployment:

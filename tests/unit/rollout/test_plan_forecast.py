@@ -78,3 +78,14 @@ def test_the_plan_of_a_group_that_works_a_backlog_off_says_so() -> None:
     assert busy is not None
     assert not any("how much waits" in unknown for unknown in calm.forecast.unknowns)
     assert sum("how much waits" in unknown for unknown in busy.forecast.unknowns) == 1
+
+
+def test_the_plan_of_a_group_that_falls_behind_says_how_fast() -> None:
+    """Red where a plan that waits an hour for its approval is taken at the word of what waited when it was made."""
+    busy = decided(behind(snapshot(), lag=5_000, consumed=8.0), trials=40).plan
+    assert busy is not None
+    queues = len(snapshot().queues)
+    assert [unknown for unknown in busy.forecast.unknowns if "how much waits" in unknown] == [
+        f"how much waits when the plan is carried out: {5_000 * queues:,} messages now, and {120 * queues:,} messages "
+        "more with each minute until its approval; pause, duplicates and settling are for those of now"
+    ]

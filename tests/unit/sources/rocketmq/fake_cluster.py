@@ -153,7 +153,12 @@ class FakeBroker:
     def _runtime(self, request: Command, wire: Wire) -> None:
         started_at = round((time.time() + self.ahead_s - 5.5) * 1000)
         uptime = "[ 0 days, 0 hours, 0 minutes, 5 seconds ]"
-        table = {"bootTimestamp": str(started_at), "runtime": uptime, "brokerVersionDesc": "V5_5_0"}
+        table = {
+            "bootTimestamp": str(started_at),
+            "runtime": uptime,
+            "brokerVersionDesc": "V5_5_0",
+            "commitLogDiskRatio": "0.21",
+        }
         wire.answer(request, body=java_json.body({"table": table}))
 
     def _running(self, request: Command, wire: Wire) -> None:

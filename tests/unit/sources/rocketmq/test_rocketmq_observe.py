@@ -2,7 +2,7 @@
 
 import time
 from collections import Counter
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from dataclasses import replace
 from datetime import UTC, datetime
 
@@ -10,11 +10,13 @@ import pytest
 
 from planner.documents.data import SAMPLE
 from planner.errors import OutOfReachError, UnknownNameError
-from planner.model.brokers import BrokerState, GroupSettings
+from planner.model.brokers import BrokerDisk, BrokerState, GroupSettings
 from planner.model.membership import Member, OtherGroup, Subscription, UnlistedActivity
 from planner.model.queues import MessageQueue
 from planner.model.samples import GroupSample
 from planner.sources.rocketmq import RocketMQAdmin, TimeLimits, group_names, list_groups, observe_group, observe_groups
+from planner.sources.rocketmq.broker_answers import BrokerRuntime
+from planner.sources.rocketmq.broker_states import disk_of
 from planner.sources.rocketmq.codec import Command
 from tests.unit.sources.rocketmq.fake_cluster import (
     SILENT,
@@ -602,6 +604,29 @@ def test_what_members_want_and_brokers_are_set_to_is_told(world: FakeCluster) ->
     assert low <= 60 <= high < low + 2 + took_s
     (problem,) = sample.problems
     assert problem.startswith(f"the clock of broker b is {low:.1f} to {high:.1f} s ahead of ours")
+
+
+@pytest.mark.parametrize(
+    ("figures", "settings", "disk"),
+    [
+        ({"commitLogDiskRatio": "0.21", "consumeQueueDiskRatio": "0.4"}, {}, BrokerDisk(0.4, 0.85, 0.90)),
+        ({"commitLogDiskRatio": "0.21"}, {"diskSpaceCleanForciblyRatio": "50"}, BrokerDisk(0.21, 0.5, 0.90)),
+        (
+            {"commitLogDiskRatio": "1.0"},
+            {"diskSpaceCleanForciblyRatio": "99", "diskSpaceWarningLevelRatio": "10"},
+            BrokerDisk(1.0, 0.85, 0.35),
+        ),
+        ({"commitLogDiskRatio": "0.5"}, {"cleanFileForciblyEnable": "false"}, BrokerDisk(0.5, None, 0.90)),
+        ({"commitLogDiskRatio": "-1.0"}, {}, None),
+        ({"commitLogDiskRatio": "NaN"}, {}, None),
+        ({"commitLogDiskRatio": "much"}, {}, None),
+        ({}, {}, None),
+    ],
+)
+def test_how_full_a_brokers_disk_is(
+    figures: Mapping[str, str], settings: Mapping[str, str], disk: BrokerDisk | None
+) -> None:
+    assert disk_of(BrokerRuntime(513, "V5_5_0", None, figures), settings) == disk
 
 
 def test_everything_told_survives_a_file(world: FakeCluster) -> None:
