@@ -97,7 +97,7 @@ def demand(
     with --policy.
     """
     from planner.demand.outlook import outlook_of
-    from planner.demand.recent import minute_rates
+    from planner.demand.recent import minute_load
 
     _check(snapshot, policy, prometheus, group, data=data, observe_seconds=observe_seconds)
     if html is not None:
@@ -116,7 +116,7 @@ def demand(
     else:
         assert snapshot is not None
         load = _of_file(snapshot)
-    loads = outlook_of(minute_rates(load.spans, load.until), load.until, load.events)
+    loads = outlook_of(minute_load(load.spans, load.until), load.until, load.events)
     if loads is None:
         raise BadInputError(
             f"{load.origin}: found no minute of load up to {load.until.isoformat()}, expected at least one: {load.more}"

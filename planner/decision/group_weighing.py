@@ -19,7 +19,7 @@ from planner.decision.weighing import (
     useful_counts,
 )
 from planner.demand.events import Event, EventLoad, event_load, usual_rates
-from planner.demand.recent import minute_rates
+from planner.demand.recent import MinuteLoad, minute_load
 from planner.demand.series import LoadSeries
 from planner.model.queues import Queue
 from planner.model.snapshot import GroupSnapshot
@@ -122,8 +122,11 @@ def _series(
     Where no minute is known, the mean of the window stands for one.
     """
     served_share = _served_share(rates, served)
-    minutes = minute_rates(snapshot.recent, snapshot.at) or [sum(rates.values())]
-    return LoadSeries(load=[rate * served_share / capacity for rate in usual_rates(minutes, events, snapshot.at)])
+    minutes = minute_load(snapshot.recent, snapshot.at)
+    if not minutes.rates:
+        minutes = MinuteLoad([sum(rates.values())], [False])
+    usual = usual_rates(minutes.rates, events, snapshot.at)
+    return LoadSeries(load=[rate * served_share / capacity for rate in usual], averaged=minutes.averaged)
 
 
 def _events(

@@ -10,7 +10,7 @@ import numpy as np
 
 from planner.demand.events import Event, event_load, usual_rates, with_events
 from planner.demand.futures import futures, has_errors
-from planner.demand.recent import minute_rates
+from planner.demand.recent import MinuteLoad, minute_load
 from planner.demand.series import Floats, LoadSeries
 from planner.model.snapshot import GroupSnapshot
 
@@ -96,18 +96,18 @@ class _Record:
 
 def outlook(snapshot: GroupSnapshot) -> Outlook | None:
     """Return what the group's load may be, ``None`` where the snapshot has no minute of it up to its own time."""
-    return outlook_of(minute_rates(snapshot.recent, snapshot.at), snapshot.at)
+    return outlook_of(minute_load(snapshot.recent, snapshot.at), snapshot.at)
 
 
-def outlook_of(rates: Sequence[float], until: datetime, events: Sequence[Event] = ()) -> Outlook | None:
-    """Return what a load may be that was so many messages per second by minute, ``None`` without any minute.
+def outlook_of(load: MinuteLoad, until: datetime, events: Sequence[Event] = ()) -> Outlook | None:
+    """Return what a load may be, ``None`` without any minute of it.
 
     The last minute ends at ``until``. Within a known event a stretch has the highest load of its minutes; the level and
     how earlier forecasts did are those of the load without the events' factors.
     """
-    if not rates:
+    if not load.rates:
         return None
-    series = LoadSeries(load=usual_rates(rates, events, until))
+    series = LoadSeries(load=usual_rates(load.rates, events, until), averaged=load.averaged)
     paths = futures(series, BINS_MIN)
     bands = _bands(with_events(paths, BINS_MIN, event_load(events, until, sum(BINS_MIN))) if events else paths)
     records = _records(series)

@@ -1,6 +1,8 @@
 """A group's load by minute out of the recent past that its snapshot carries."""
 
-from collections.abc import Sequence
+import math
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
 from datetime import datetime
 from typing import Protocol
 
@@ -23,13 +25,26 @@ class Span(Protocol):
     def arrival_rate(self) -> float | None: ...
 
 
-def minute_rates(recent: Sequence[Span], until: datetime) -> list[float]:
-    """Return the group's arrivals in messages per second by minute, oldest first; the last minute ends at ``until``.
+@dataclass(frozen=True, slots=True)
+class MinuteLoad:
+    """Messages per second by minute, oldest first, and which minutes are ``averaged``.
+
+    Those have their load from a span of several minutes, and are not its first whole one, or repeat the minute before
+    them, as nobody observed them.
+    """
+
+    rates: Sequence[float]
+    averaged: Sequence[bool]
+
+
+def minute_load(recent: Sequence[Span], until: datetime) -> MinuteLoad:
+    """Return the group's arrivals in messages per second by minute; the last minute ends at ``until``.
 
     Only what was observed without a longer gap up to ``until`` is in it; nothing where the last minutes are unknown.
     """
-    known = _by_minute(recent, until)
+    known, own = _by_minute(recent, until), _own_minutes(recent, until)
     rates: list[float] = []
+    averaged: list[bool] = []
     missing = 0
     for age in range(max(known, default=-1) + 1):
         if age not in known:
@@ -38,16 +53,37 @@ def minute_rates(recent: Sequence[Span], until: datetime) -> list[float]:
                 break
             continue
         rates += [known[age]] * (missing + 1)
+        averaged += [True] * missing + [age not in own]
         missing = 0
-    return rates[::-1]
+    return MinuteLoad(rates[::-1], averaged[::-1])
+
+
+def _own_minutes(recent: Sequence[Span], until: datetime) -> set[int]:
+    """Return the ages of the minutes that say something of their own.
+
+    Of a span with whole minutes in it that is the oldest of these, of a shorter one each minute that it touches.
+    """
+    own: set[int] = set()
+    for point in _usable(recent):
+        youngest = max((until - point.at).total_seconds(), 0.0)
+        oldest = youngest + point.seconds
+        last_whole = math.floor(oldest / MINUTE_S + 1e-6) - 1
+        if last_whole >= math.ceil(youngest / MINUTE_S - 1e-6):
+            own.add(last_whole)
+        else:
+            own.update(range(int(youngest // MINUTE_S), int((oldest - 1e-6) // MINUTE_S) + 1))
+    return own
+
+
+def _usable(recent: Iterable[Span]) -> list[Span]:
+    return [point for point in recent if point.arrival_rate is not None and point.seconds > 0]
 
 
 def _by_minute(recent: Sequence[Span], until: datetime) -> dict[int, float]:
     """Return the mean rate of each minute that a point covers, by the minute's age."""
     sums: dict[int, tuple[float, float]] = {}
-    for point in recent:
-        if point.arrival_rate is None or point.seconds <= 0:
-            continue
+    for point in _usable(recent):
+        assert point.arrival_rate is not None
         youngest = (until - point.at).total_seconds()
         end, oldest = max(youngest, 0.0), youngest + point.seconds
         while end < oldest - 1e-6:

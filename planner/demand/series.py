@@ -4,6 +4,7 @@ import math
 from collections.abc import Sequence
 from copy import copy
 from dataclasses import dataclass
+from itertools import repeat
 
 import numpy as np
 from numpy.typing import NDArray
@@ -37,10 +38,16 @@ class LoadSeries:
     """Load by minute, in any unit; grows by one minute at a time.
 
     ``load`` has the minutes so far, ``level`` the level behind each of them, ``summed`` the load of all minutes before
-    each (one entry more).
+    each (one entry more). ``averaged`` says which minutes have their load from a longer span that began before them,
+    none where it is left out: those bear no witness for the weight that follows the last minute at once.
     """
 
-    def __init__(self, settings: LevelSettings = DEFAULT_LEVEL, load: Sequence[float] | Floats = ()) -> None:
+    def __init__(
+        self,
+        settings: LevelSettings = DEFAULT_LEVEL,
+        load: Sequence[float] | Floats = (),
+        averaged: Sequence[bool] | None = None,
+    ) -> None:
         self._settings = settings
         self._size = 0
         self._load: Floats = np.zeros(1024)
@@ -49,8 +56,8 @@ class LoadSeries:
         self._gap = 0
         self._logs = [0.0] * len(settings.weights)
         self._errors = [0.0] * len(settings.weights)
-        for minute in load:
-            self.append(float(minute))
+        for minute, is_averaged in zip(load, averaged or repeat(False, len(load)), strict=True):
+            self.append(float(minute), is_averaged=is_averaged)
 
     def __len__(self) -> int:
         return self._size
@@ -82,17 +89,17 @@ class LoadSeries:
         other._load, other._level, other._summed = (line * factor for line in (self._load, self._level, self._summed))
         return other
 
-    def append(self, load: float) -> None:
+    def append(self, load: float, *, is_averaged: bool = False) -> None:
         """Add the load of the next minute."""
         if self._size == len(self._load):
             self._grow()
         self._load[self._size] = load
-        self._level[self._size] = self._next_level(load)
+        self._level[self._size] = self._next_level(load, is_averaged=is_averaged)
         self._summed[self._size + 1] = self._summed[self._size] + load
         self._size += 1
 
-    def _next_level(self, load: float) -> float:
-        """Return the level behind a minute of this load, and learn which weight to go by."""
+    def _next_level(self, load: float, *, is_averaged: bool) -> float:
+        """Return the level behind a minute of this load, and learn which weight to go by where it is its own."""
         before = float(self._level[self._size - 1]) if self._size else 0.0
         if before <= 0.0:
             self._logs = [math.log(load)] * len(self._logs) if load > 0 else self._logs
@@ -101,14 +108,15 @@ class LoadSeries:
         if 0 < self._gap <= self._settings.believed_after:
             return before
         # A minute without any load would take the logarithm to minus infinity.
-        self._follow(math.log(max(load, GAP_SHARE * before)))
+        self._follow(math.log(max(load, GAP_SHARE * before)), is_averaged=is_averaged)
         return math.exp(self._logs[self._errors.index(min(self._errors))])
 
-    def _follow(self, log: float) -> None:
+    def _follow(self, log: float, *, is_averaged: bool) -> None:
         keep = 1 - 1 / self._settings.memory_minutes
         for index, weight in enumerate(self._settings.weights):
             error = log - self._logs[index]
-            self._errors[index] = keep * self._errors[index] + error * error
+            if not is_averaged:
+                self._errors[index] = keep * self._errors[index] + error * error
             self._logs[index] += weight * error
 
     def _grow(self) -> None:

@@ -19,6 +19,9 @@ pytestmark = [
 ]
 
 APPLY = "consumer_planner_apply"
+MINUTES = 3
+"""The schedule: a run costs both processors most of a minute, and waits are what this is not about."""
+
 LONG_S = 3_600.0
 MOST_S = 1_800.0
 """However busy the machine is: some runs, and a plan that is carried out, take no longer."""
@@ -35,7 +38,7 @@ def is_done(town: Town, airflow: Airflow) -> bool:
 def test_a_group_is_given_what_it_needs_without_a_hand(tmp_path: Path) -> None:
     """Red where a run fails, a plan stays unapproved, unfollowed or unjudged, a message is lost, or pods are few."""
     orders = group_of(tmp_path, "orders", Day(LONG_S, TOO_MUCH, ()))
-    with open_town(tmp_path, [orders]) as town, scheduling(town, tmp_path) as airflow:
+    with open_town(tmp_path, [orders]) as town, scheduling(town, tmp_path, MINUTES) as airflow:
         runs = pass_day(town, airflow, LONG_S, lambda gone_s: is_done(town, airflow) or gone_s > MOST_S)
         outcome = GroupOutcome(orders.name, town.plans(orders), orders.ready, town.served(orders))
     assert failed(runs) == []

@@ -10,6 +10,7 @@ from planner.backtest.recorded import AsItWas, NotPlayable, RecordedGroup
 from planner.backtest.review import Review, most_saved_first
 from planner.backtest.simulated_group import Totals
 from planner.demand.outlook import outlook_of
+from planner.demand.recent import MinuteLoad
 from planner.model.points import GroupPoint
 from planner.report import backtest
 from planner.report.backtest import backtest_chart, render_backtest
@@ -41,7 +42,7 @@ def run(policy: str, hours: float, late_minutes: int = 0, changes: int = 1) -> R
 def test_what_is_ahead_takes_its_share_of_the_chart_and_a_gap_stays_one() -> None:
     """Red when days of past squeeze two hours to a line, or when nothing observed is drawn as a load."""
     spans = points(3 * 1440)
-    outlook = outlook_of([100.0] * 180, NOW)
+    outlook = outlook_of(MinuteLoad([100.0] * 180, [False] * 180), NOW)
     assert outlook is not None
     chart = demand_chart(NOW, spans, outlook)
     assert len(chart.past) <= MOST_POINTS

@@ -104,14 +104,17 @@ class Planner:
         if span <= 0:
             return
         rates = (arrived - before) / span
+        whole = 0
         while span > 0:
             taken = min(span, MINUTE_S - self._minute_s)
+            whole += taken == MINUTE_S
             self._minute += rates * taken
             self._minute_s += taken
             span -= taken
             if self._minute_s >= MINUTE_S - 1e-9:
                 load = float(self._minute.sum()) / MINUTE_S / self._scenario.capacity
-                self._series.append(load / self._factor(len(self._series)))
+                is_averaged = taken == MINUTE_S and whole > 1
+                self._series.append(load / self._factor(len(self._series)), is_averaged=is_averaged)
                 self._shares.append(self._minute)
                 self._minute, self._minute_s = np.zeros_like(arrived), 0.0
 

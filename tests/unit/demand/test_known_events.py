@@ -17,6 +17,7 @@ from planner.demand.events import (
     with_events,
 )
 from planner.demand.outlook import outlook_of
+from planner.demand.recent import MinuteLoad
 
 AT = datetime(2026, 11, 27, 12, tzinfo=UTC)  # a Friday
 BERLIN = ZoneInfo("Europe/Berlin")
@@ -59,7 +60,7 @@ def test_a_load_in_an_event_says_what_is_usual_without_it() -> None:
 
 
 def test_an_outlook_has_the_event_and_its_level_does_not() -> None:
-    loads = outlook_of([100.0] * 360, AT, [sale(20, 40)])
+    loads = outlook_of(MinuteLoad([100.0] * 360, [False] * 360), AT, [sale(20, 40)])
     assert loads is not None
     assert loads.level == pytest.approx(100.0)
     assert [round(stretch.middle) for stretch in loads.stretches] == [100, 100, 300, 300, 100]
