@@ -74,7 +74,7 @@ def main(arguments: Sequence[str]) -> int:
     folder.mkdir(parents=True)
     day = Day(options.minutes * MINUTE_S, FLOOR, RISES)
     triggers = {"hpa": USUAL, "tuned-hpa": best_settings(day)}
-    told = ", ".join(f"{name}: {settings}" for name, settings in triggers.items())
+    told = "; ".join(f"{name}: {settings}" for name, settings in triggers.items())
     print(told, flush=True)
     planned = _group(folder, "planner", day)
     driven = {_group(folder, name, day): settings for name, settings in triggers.items()}
@@ -243,7 +243,7 @@ def table(sides: Sequence[Side]) -> list[str]:
         "queues that changed hands": [str(side.moved) for side in sides],
         "messages that came twice": [str(side.served.twice) for side in sides],
         "minutes with a message later than 60 s": [str(side.late_minutes) for side in sides],
-        "messages that waited over 60 s": [str(side.served.late) for side in sides],
+        "messages that waited over 60 s": [f"{side.served.late:,}".replace(",", " ") for side in sides],
         "longest wait": [f"{side.served.worst_wait_s:.0f} s" for side in sides],
         "median wait, 99 of 100 below": [f"{side.waits[50]:.2f} s, {side.waits[99]:.1f} s" for side in sides],
         "messages lost": [str(side.served.missing) for side in sides],
