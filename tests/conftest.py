@@ -45,7 +45,6 @@ LONGEST = (
     "tests/dags/test_pages.py",
     "tests/dags/test_runs_live.py",
     "tests/contract/test_distribution_live.py",
-    "tests/dags/test_soak_live.py",
     "tests/contract/test_rocketmq_client_live.py",
     "tests/dags/test_migration_dag.py",
     "tests/contract/test_capture_live.py",
@@ -94,7 +93,8 @@ LONG = (
     "tests/contract/test_scale_controllers_live.py",  # compiles Argo Rollouts and OpenKruise
     "tests/contract/test_strategy_migration_live.py::test_a_topic_gets_fewer_queues_once_what_lies_in_the_others_is_consumed",
     "tests/contract/test_strategy_migration_live.py::test_strategies_with_parameters_come_and_a_group_moves_into_another_room",
-    "tests/dags/test_live_run.py",  # the soak has RocketMQ through a scheduled run, test_notices_live Kafka
+    "tests/dags/test_live_run.py",  # test_scheduler_live has RocketMQ through a scheduled run, test_notices_live Kafka
+    "tests/dags/test_soak_live.py",
     "tests/oracles/test_rocketmq_live.py::test_members_own_what_is_predicted_after_every_join_and_leave[4.9.7]",
 )
 """Tests that take minutes each on a machine of two cores: ``make test-long`` runs them, ``make test`` all others."""

@@ -20,6 +20,7 @@ SUCCESS = 0
 TOPIC_NOT_EXIST = 17
 QUERY_NOT_FOUND = 22
 UPDATE_TOPIC, CONSUMER_IDS, ROUTE, CLUSTER_INFO, UPDATE_GROUP, ALL_GROUPS = 17, 38, 105, 106, 200, 201
+UPDATE_BROKER_CONFIG = 25
 SET_REQUEST_MODE = 401
 CONSUMER_OFFSET, UPDATE_OFFSET, MAX_OFFSET = 14, 15, 30
 
@@ -96,6 +97,11 @@ def topic_route(name_server: str, topic: str) -> dict[str, QueueCounts]:
         data["brokerName"]: QueueCounts(data["readQueueNums"], data["writeQueueNums"])
         for data in answer.body["queueDatas"]
     }
+
+
+def have_announced(broker: str) -> None:
+    """Have the broker at ``host:port`` register with its name server at once, by setting the permission it has."""
+    ask_or_raise(broker, UPDATE_BROKER_CONFIG, body=b"brokerPermission=6\n")
 
 
 def update_topic(broker: str, topic: str, counts: QueueCounts, *, permission: int = 6) -> None:

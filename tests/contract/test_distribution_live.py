@@ -150,6 +150,7 @@ def test_a_stock_airflow_runs_the_dag_by_one_import_line(sdist: Path, tmp_path: 
         "AIRFLOW_CONN_SPARK_DEFAULT": json.dumps({"conn_type": "spark", "host": "local[*]"}),
         "PATH": f"{tools}{os.pathsep}{os.environ['PATH']}",
         "SPARK_LOCAL_IP": "127.0.0.1",
+        "SPARK_SUBMIT_OPTS": "-XX:TieredStopAtLevel=1 -XX:+UseSerialGC",  # a short life: half of the processor's time
     }
     run(tools / "airflow", "db", "migrate", cwd=tmp_path, **env)
     folders = ("--policies", conf["policies"], "--data", conf["data"], "--spark-seconds", "1500")

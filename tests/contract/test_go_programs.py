@@ -19,7 +19,7 @@ def program(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> go.GoProgram:
     (sources / "main.go").write_text("package main\n\nfunc main() { println(1) }\n")
     monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path / "cache"))
     monkeypatch.setattr(go, "REPORT_EVERY_S", 0.1)
-    return go.GoProgram("tiny", "tiny", "tiny", sources, ".", ("-trimpath",), "tiny, once")
+    return go.GoProgram("tiny", "tiny", "tiny", sources, (".",), ("-trimpath",), "tiny, once")
 
 
 def compiled(program: go.GoProgram) -> list[Path]:

@@ -15,7 +15,7 @@ from tests.fuzz.readers import NAMES, reader
 
 pytestmark = pytest.mark.slow
 
-CASES = 20_000
+CASES = 6_000
 ONE_OUTCOME = ("scram", "capture", "plan file", "yaml", "watch event")
 """Those whose digest or proof no damage gets past; of a plan that cannot be read the controller's cache only tells."""
 

@@ -1,10 +1,10 @@
-"""``python -m tests.clusters.kubernetes build`` compiles the control plane and Helm; ``run`` runs one until Ctrl-C."""
+"""``python -m tests.clusters.kubernetes build`` compiles the control plane and Helm, ``run`` runs it until Ctrl-C."""
 
 import contextlib
 import sys
 import time
 
-from tests.clusters.kubernetes.build import control_plane_binary, helm_binary
+from tests.clusters.kubernetes.build import control_plane_binary, helm_binary, kstatus_binary
 from tests.clusters.kubernetes.control_plane import ControlPlane
 from tests.clusters.processes import POLL_S
 
@@ -21,7 +21,7 @@ def run() -> None:
 
 if __name__ == "__main__":
     if sys.argv[1:] == ["build"]:
-        print(control_plane_binary(), helm_binary(), sep="\n")
+        print(control_plane_binary(), helm_binary(), kstatus_binary(), sep="\n")
     elif sys.argv[1:] == ["run"]:
         run()
     else:
