@@ -75,7 +75,7 @@ test: setup ## all tests but the longest; real brokers, Spark, Airflow and Chrom
 	 $(BIN)/python -m pytest -n $(LIVE_WORKERS) $(BY_FILE) -m "not long" $(addprefix --ignore=,$(STEADY)) || status=$$?; \
 	 exit $$status
 
-test-long: setup ## the tests that take minutes each: kills, transitions of live groups, Argo Rollouts and OpenKruise (an hour)
+test-long: setup ## the tests that take minutes each: kills, transitions of live groups, Argo Rollouts and OpenKruise (an hour and a half)
 	@bash scripts/java.sh --try $(FAULT_TOOLS)
 	@$(BIN)/python -m pytest -n $(LIVE_WORKERS) $(BY_FILE) -m long
 

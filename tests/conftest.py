@@ -59,7 +59,6 @@ LONGEST = (
     "tests/contract/test_advise_live.py",
     "tests/contract/test_offsets_live.py",
     "tests/contract/test_run_live.py",
-    "tests/dags/test_notices_live.py",
     "tests/dags/test_airflow_check.py",
     "tests/contract/test_loop_kafka_live.py",
     "tests/contract/test_advise_deployment_live.py",
@@ -82,8 +81,12 @@ those that share clusters one after the other."""
 
 LONG = (
     "tests/conformance/live/test_live_transitions.py",
+    "tests/contract/test_assignor_migration_live.py::test_librdkafka_consumers_become_cooperative_once_all_have_stopped",
     "tests/contract/test_broker_away_live.py::test_members_that_join_another_group_turn_the_plan_back_and_are_named",
     "tests/contract/test_capacity_live.py",
+    "tests/contract/test_capture_live.py::test_a_fresh_capture",  # a fresh one of Kafka stays
+    "tests/contract/test_capture_live.py::test_the_member_that_joined_and_left_is_seen",
+    "tests/contract/test_distribution_live.py::test_a_stock_airflow_runs_the_dag_by_one_import_line",
     "tests/contract/test_faults_live.py::test_a_killed_executor_is_followed_by_one_that_ends_old_or_new",
     "tests/contract/test_faults_live.py::test_executors_were_killed_at_many_places",
     "tests/contract/test_offset_kills_live.py",
@@ -91,9 +94,11 @@ LONG = (
     "tests/contract/test_proxy_clients_live.py::test_grpc_clients_of_a_local_proxy_are_decided_by_capacity",
     "tests/contract/test_proxy_clients_live.py::test_grpc_members_of_a_local_proxy_are_neither_asked_nor_called_silent",
     "tests/contract/test_scale_controllers_live.py",  # compiles Argo Rollouts and OpenKruise
+    "tests/contract/test_strategy_migration_live.py::test_a_group_moves_to_another_cluster_once_the_old_one_is_drained",
     "tests/contract/test_strategy_migration_live.py::test_a_topic_gets_fewer_queues_once_what_lies_in_the_others_is_consumed",
     "tests/contract/test_strategy_migration_live.py::test_strategies_with_parameters_come_and_a_group_moves_into_another_room",
-    "tests/dags/test_live_run.py",  # test_scheduler_live has RocketMQ through a scheduled run, test_notices_live Kafka
+    "tests/dags/test_live_run.py",  # test_scheduler_live has RocketMQ through a scheduled run
+    "tests/dags/test_notices_live.py",
     "tests/dags/test_soak_live.py",
     "tests/oracles/test_rocketmq_live.py::test_members_own_what_is_predicted_after_every_join_and_leave[4.9.7]",
 )
