@@ -78,11 +78,18 @@ class Broker:
     def await_ready(self, timeout_s: float = READY_S) -> None:
         """Return once it is up and in the route; raise StartFailedError with its log tail otherwise."""
         self.process.wait_for_line(r"boot success", timeout_s)
-        # Of 5.5.0 every second start registers with nobody: its client knows no name server yet (scanAvailableNameSrv,
-        # at the same moment), and the next try is 10 s away. It is asked for one; with ACLs it may refuse.
+        self.process.wait_until("its entry in the route", lambda: self._in_route(self.name, self.broker_id), timeout_s)
+
+    def announce(self, timeout_s: float = READY_S) -> None:
+        """Have it register with its name server as soon as it is up, so that a cluster starts sooner.
+
+        Of 5.5.0 every second start registers with nobody: its client knows no name server yet, as it looks for one at
+        the same moment (``scanAvailableNameSrv``), and the next try is 10 s away. With ACLs it may refuse. ``restart``
+        leaves it alone: how long it takes is what is watched there.
+        """
+        self.process.wait_for_line(r"boot success", timeout_s)
         with contextlib.suppress(OSError, remoting.RefusedError):
             remoting.have_announced(self.address)
-        self.process.wait_until("its entry in the route", lambda: self._in_route(self.name, self.broker_id), timeout_s)
 
     def stop(self) -> None:
         """Stop it as an operator does (SIGTERM, SIGKILL after 15 s)."""
@@ -293,6 +300,8 @@ class RocketMQCluster(Launcher):
         for broker in self.brokers:
             broker.process.start()
         try:
+            for broker in self.brokers:
+                broker.announce()
             for server in (*self.brokers, *self.proxies):
                 server.await_ready()
         except StartFailedError as error:
