@@ -45,15 +45,15 @@ def await_whole(admin: KafkaAdmin, group: str, protocols: list[str]) -> None:
     is a finding of its own.
     """
     deadline = time.monotonic() + SETTLES_WITHIN_S
-    while True:
+    whole = ("Stable", sorted(protocols), PARTITIONS, {0})
+    seen: tuple[Any, ...] | None = None
+    while seen != whole:
+        assert time.monotonic() < deadline, f"{group} is not whole after {SETTLES_WITHIN_S} s: {seen}"
+        time.sleep(0.2)
         with suppress(UnknownNameError, AnswerError):  # nobody has joined yet
             sample = observe_group(admin, cluster=None, group=group, topics=None, at=datetime.now(UTC))
             found = sorted(str(member.protocol) for member in sample.members)
-            is_done = len(sample.owners) == PARTITIONS and {one.lag for one in sample.offsets} == {0}
-            if sample.kafka.state == "Stable" and found == sorted(protocols) and is_done:
-                return
-        assert time.monotonic() < deadline, f"{group} is not whole after {SETTLES_WITHIN_S} s"
-        time.sleep(0.2)
+            seen = (sample.kafka.state, found, len(sample.owners), {one.lag for one in sample.offsets})
 
 
 @pytest.fixture(scope="module")
@@ -68,10 +68,14 @@ def clients(kafka_cluster: KafkaCluster) -> Iterator[ClientProcess]:
         "doctor-migrating": [{"group.protocol": "consumer"}, config(RANGE, COOPERATIVE)],
         "doctor-gone": [config(RANGE)],
     }
-    for group, configs in groups.items():
-        for number, one in enumerate(configs):
-            process.start_consumer(f"{group}-{number}", group=group, topics=[TOPIC], config=one)
     with KafkaAdmin(kafka_cluster.bootstrap.split(",")) as admin:
+        for group, configs in groups.items():
+            for number, one in enumerate(configs):
+                process.start_consumer(f"{group}-{number}", group=group, topics=[TOPIC], config=one)
+                if "group.protocol" in one:
+                    # A broker throws at a consumer of KIP-848 that joins a classic group in its first rebalance (4.3.1:
+                    # fromClassicGroup reads a protocol not chosen yet), and such a consumer ends: one in ten.
+                    await_whole(admin, group, ["consumer"])
         for group, configs in groups.items():
             await_whole(admin, group, ["consumer" if "group.protocol" in one else "classic" for one in configs])
     process.stop_consumer("doctor-gone-0")
