@@ -1,7 +1,8 @@
 """The count whose consumer time, changes and lateness cost least over possible futures: a receding horizon.
 
-For each first action the cost over all futures is the mean of what each future costs with the best later actions
-(hindsight optimisation: Chong, Givan, Chang 2000). Only the first action is taken; then the group is observed again.
+For each first action the cost is the mean over all futures of what each one costs under a rule for the later actions
+that knows no future: at each step it takes the action of least expected cost, by the load as it is known there
+(``planner.decision.expectation``). Only the first action is taken; then the group is observed again.
 
 The state is a count and a backlog. The backlog is the group's, in consumer-seconds, so that a change of the count
 leaves it as it is: of ``n`` consumers the one with most of it has ``w(n)`` of it. With an even backlog that is the
@@ -9,12 +10,14 @@ busiest one's share of the load, ``s(n)``; what waits in few queues more consume
 """
 
 from collections.abc import Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 
 import numpy as np
 from numpy.typing import NDArray
 
-Floats = NDArray[np.float64]
+from planner.decision.expectation import Expectation, Floats, expectation_after
+
+Ints = NDArray[np.intp]
 
 
 @dataclass(frozen=True, slots=True)
@@ -34,7 +37,8 @@ class HorizonSettings:
 
 
 DEFAULT_HORIZON = HorizonSettings()
-_NEXT_TO_NOTHING = 1e-6
+UNREACHABLE = 1e15
+"""The cost of going where no count is: interpolation takes differences, and infinity less infinity is no number."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -122,14 +126,7 @@ def choose_count(
     ``counts`` are ascending and hold ``state.running`` and ``state.ordered``; ``shares`` has the busiest consumer's
     share of the load for each. ``futures`` are loads in consumers, shape (paths, bins), bins from ``horizon_bins``.
     """
-    waiting = _backlog_shares(counts, shares, state)
-    model = _Model(np.asarray(counts, dtype=float), shares, waiting, futures, costs, settings)
-    seconds = 60.0 * np.asarray(bins_min, dtype=float)
-    value = model.end_value()
-    for index in range(len(seconds) - 1, 0, -1):
-        value = model.earlier(value, futures[:, index], float(seconds[index]))
-    first = model.first(value, futures[:, 0], float(seconds[0]), state, list(counts))
-    means = first.mean(axis=0)
+    (means,) = _parts_of_cost(counts, shares, futures, bins_min, state, costs, settings, parts=1)
     return Bill(tuple(counts), means, int(counts[int(means.argmin())]))
 
 
@@ -142,26 +139,37 @@ def itemise(
     costs: Costs,
     settings: HorizonSettings,
 ) -> Items:
-    """Return what the bill of ``choose_count`` is made of.
+    """Return what the bill of ``choose_count`` is made of: the same actions, their costs apart."""
+    return Items(*_parts_of_cost(counts, shares, futures, bins_min, state, costs, settings, parts=3))
 
-    A cost is a sum of prices times amounts, and the amounts stay as they are under a price that differs by next to
-    nothing: so much more as the bill then comes to, so much of that price is in it.
-    """
 
-    def total(costs: Costs) -> Floats:
-        return choose_count(counts, shares, futures, bins_min, state, costs, settings).costs
-
-    more = 1.0 + _NEXT_TO_NOTHING
-    dearer = tuple((np.broadcast_to(costs.change, len(counts)) * more).tolist())
-    all_of_it = total(costs)
-    changes = total(replace(costs, change=dearer)) - all_of_it
-    late = total(replace(costs, late_minute=costs.late_minute * more)) - all_of_it
-    changes, late = changes / _NEXT_TO_NOTHING, late / _NEXT_TO_NOTHING
-    return Items(all_of_it - changes - late, changes, late)
+def _parts_of_cost(
+    counts: Sequence[int],
+    shares: Floats,
+    futures: Floats,
+    bins_min: Sequence[int],
+    state: GroupState,
+    costs: Costs,
+    settings: HorizonSettings,
+    *,
+    parts: int,
+) -> Floats:
+    """Return the mean cost of each first action, whole or in three parts; shape (parts, counts)."""
+    waiting = _backlog_shares(counts, shares, state)
+    model = _Model(np.asarray(counts, dtype=float), shares, waiting, futures, costs, settings, parts)
+    seconds = 60.0 * np.asarray(bins_min, dtype=float)
+    value = model.end_value()
+    for index in range(len(seconds) - 1, 0, -1):
+        expectation = expectation_after(futures[:, :index])
+        value = model.earlier(value, futures[:, index], float(seconds[index]), expectation)
+    return np.asarray(model.first(value, futures[:, 0], float(seconds[0]), state, list(counts)).mean(axis=1))
 
 
 class _Model:
-    """The arrays that all bins share: paths × counts × backlog levels."""
+    """The arrays that all bins share: paths × counts × backlog levels.
+
+    Costs have one axis more in front: whole, or in the parts of ``Items``.
+    """
 
     def __init__(
         self,
@@ -171,7 +179,9 @@ class _Model:
         futures: Floats,
         costs: Costs,
         settings: HorizonSettings,
+        parts: int,
     ) -> None:
+        self._is_whole = parts == 1
         self._counts, self._costs, self._pace = counts[:, None], costs, settings.pace
         self._shares = shares[:, None]
         self._backlog_shares = backlog_shares[:, None]
@@ -190,43 +200,60 @@ class _Model:
     def end_value(self) -> Floats:
         """Return the value at the horizon's end: what is late then stays late for as long as it waits."""
         wait = np.maximum(self._levels * self._backlog_shares - self._late_after, 0.0)
-        return np.broadcast_to(wait * self._late_price, (len(self._paths), *wait.shape))
+        late = np.broadcast_to(wait * self._late_price, (len(self._paths), *wait.shape))
+        return self._cost(late=late)
 
-    def earlier(self, value: Floats, load: Floats, seconds: float) -> Floats:
-        """Return the value one bin earlier: shape (paths, counts, levels).
+    def earlier(self, value: Floats, load: Floats, seconds: float, expectation: Expectation) -> Floats:
+        """Return the value one bin earlier: shape (parts, paths, counts, levels).
 
-        A fall takes effect at once. A rise is paid and helps after its delay; until then the old count runs.
+        What is done is what was expected to cost least; what it costs is each path's own. A fall takes effect at once.
+        A rise is paid and helps after its delay; until then the old count runs.
         """
         load = load[:, None, None]
         limit, arriving = self._limit(load, slice(None)), load * self._arriving
         delay = min(self._delay, seconds)
-        whole = self._stretch(value, arriving, limit, seconds)
+        change = self._cost(changes=self._changes[None, :, None])
+        stay = self._stretch(value, arriving, limit, seconds)
         rest = self._stretch(value, arriving, limit, seconds - delay) if delay < seconds else value
         between, late = self._grow(self._levels, arriving, self._drain, limit, delay)
-        price = self._changes[:, None]
-        rise = self._values_at(_least_above(rest + price), between) + late + self._counts * delay
-        return np.minimum(whole, np.minimum(rise, _least_below(whole + price)))
+
+        expected_stay = expectation.of(stay.sum(axis=0))
+        below, expected_fall = _cheapest_below(expected_stay + self._changes[:, None])
+        fall = _taken(stay + change, below)
+        above = _cheapest_above(expectation.of(rest.sum(axis=0)) + self._changes[:, None])
+        higher = _taken(rest + change, above)
+        rise = self._values_at(higher, between) + self._cost(consumers=self._counts * delay, late=late)
+        rise[..., -1, :] = UNREACHABLE
+
+        is_fall = expected_fall < expected_stay
+        is_rise = expectation.of(rise.sum(axis=0)) < np.minimum(expected_fall, expected_stay)
+        return np.asarray(np.where(is_rise, rise, np.where(is_fall, fall, stay)))
 
     def first(self, value: Floats, load: Floats, seconds: float, state: GroupState, counts: list[int]) -> Floats:
-        """Return the cost of each first action on each path; shape (paths, counts)."""
+        """Return the cost of each first action on each path; shape (parts, paths, counts)."""
         load, left = load[:, None], np.full(len(counts), seconds)
         backlog: Floats = np.full((len(load), len(counts)), state.backlog)
-        total: Floats = np.zeros_like(backlog)
+        total = self._cost(changes=self._changes * np.array([[_changes(state, target) for target in counts]]))
         spans = np.array([_spans(state, target, self._costs.pod_start_s) for target in counts])
         for count, longest in ((state.running, spans[:, 0]), (state.ordered, spans[:, 1]), (None, left)):
             row = slice(None) if count is None else counts.index(count)
             arriving, drain = load * self._arriving[row].ravel(), self._drain[row].ravel()
             span = np.minimum(longest, left)
             backlog, late = self._grow(backlog, arriving, drain, self._limit(load, row), span)
-            total += self._counts[row].ravel() * span + late
+            total = total + self._cost(consumers=self._counts[row].ravel() * span, late=late)
             left = left - span
-        total += self._changes * np.array([_changes(state, target) for target in counts])
-        return np.asarray(total + self._values_at(value, backlog[:, :, None])[:, :, 0])
+        return np.asarray(total + self._values_at(value, backlog[:, :, None])[..., 0])
+
+    def _cost(self, consumers: Floats | float = 0.0, changes: Floats | float = 0.0, late: Floats | float = 0.0) -> Floats:
+        """Return a cost whole or in its parts, which are then in front."""
+        if self._is_whole:
+            return np.asarray(consumers + changes + late)[None]
+        return np.stack(np.broadcast_arrays(consumers, changes, late))
 
     def _stretch(self, value: Floats, arriving: Floats, limit: Floats, seconds: float) -> Floats:
         """Return for each count the cost of running it for so long, with the value behind it, by backlog level."""
         after, late = self._grow(self._levels, arriving, self._drain, limit, seconds)
-        return np.asarray(self._values_at(value, after) + late + self._counts * seconds)
+        return self._values_at(value, after) + self._cost(consumers=self._counts * seconds, late=late)
 
     def _limit(self, load: Floats, row: int | slice) -> Floats:
         """Return the backlog at which the oldest message is late, of all counts (paths, counts, 1) or of one's row.
@@ -252,9 +279,9 @@ class _Model:
         index = np.searchsorted(self._levels[1:-1], backlog, side="right")
         weight = (backlog - self._levels[index]) / self._widths[index]
         flat = index + len(self._levels) * (len(self._rows[0]) * self._paths[:, None, None] + self._rows)
-        line = np.ascontiguousarray(value).ravel()
-        low = line[flat]
-        return np.asarray(low + weight * (line[flat + 1] - low))
+        line = np.ascontiguousarray(value).reshape(len(value), -1)
+        low = line[:, flat]
+        return np.asarray(low + weight * (line[:, flat + 1] - low))
 
 
 def _backlog_shares(counts: Sequence[int], shares: Floats, state: GroupState) -> Floats:
@@ -264,20 +291,24 @@ def _backlog_shares(counts: Sequence[int], shares: Floats, state: GroupState) ->
     return np.asarray(float(shares[list(counts).index(state.running)]) * np.asarray(state.backlog_ratios))
 
 
-def _least_above(value: Floats) -> Floats:
-    """Return for each count the least value of any larger one; infinite for the largest."""
-    least = np.full_like(value, np.inf)
-    least[:, :-1] = np.minimum.accumulate(value[:, :0:-1], axis=1)[:, ::-1]
-    # The interpolation takes differences, and infinity less infinity is no number.
-    least[:, -1] = 1e15
-    return least
+def _cheapest_below(value: Floats) -> tuple[Ints, Floats]:
+    """Return for each count the index of the cheapest smaller one and its value; the smallest has none."""
+    least = np.minimum.accumulate(value, axis=1)
+    index = np.maximum.accumulate(np.where(value == least, np.arange(value.shape[1])[:, None], 0), axis=1)
+    below, its_value = np.zeros_like(index), np.full_like(value, UNREACHABLE)
+    below[:, 1:], its_value[:, 1:] = index[:, :-1], least[:, :-1]
+    return below, its_value
 
 
-def _least_below(value: Floats) -> Floats:
-    """Return for each count the least value of any smaller one; infinite for the smallest."""
-    least = np.full_like(value, np.inf)
-    least[:, 1:] = np.minimum.accumulate(value[:, :-1], axis=1)
-    return least
+def _cheapest_above(value: Floats) -> Ints:
+    """Return for each count the index of the cheapest larger one; the largest has none, and its own."""
+    below, _ = _cheapest_below(value[:, ::-1])
+    return np.asarray(value.shape[1] - 1 - below[:, ::-1])
+
+
+def _taken(cost: Floats, count: Ints) -> Floats:
+    """Return each path's own cost, whole or in parts, of the count of that index."""
+    return np.take_along_axis(cost, np.broadcast_to(count, cost.shape), axis=2)
 
 
 def _spans(state: GroupState, target: int, pod_start_s: float) -> tuple[float, float]:

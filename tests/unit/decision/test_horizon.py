@@ -84,3 +84,21 @@ def test_the_largest_count_has_no_way_up_and_the_smallest_none_down() -> None:
 def test_a_dear_change_is_not_put_off_for_a_cheaper_one_later() -> None:
     # Six consumers less for two hours are worth 12 hours; the change to 2 costs 1, to 4 next to nothing.
     assert bill(1.5, 8, replace(COSTS, change=(3600.0, 3600.0, 10.0, 10.0))).chosen == 2
+
+
+def test_what_no_load_tells_costs_what_it_costs_not_to_know_it() -> None:
+    bins = horizon_bins(DEFAULT_HORIZON, 600.0)
+    costs = replace(COSTS, change=3 * 3600.0, every_s=600.0)
+
+    def stays(*loads: np.ndarray) -> float:
+        bill = choose_count(COUNTS, SHARES, np.stack(loads), bins, GroupState(4, 4, 0.0, 0.0), costs, DEFAULT_HORIZON)
+        return float(bill.costs[COUNTS.index(4)])
+
+    calm, jump = np.full(len(bins), 1.5), np.full(len(bins), 1.5)
+    jump[4:] = 3.8
+    known = (stays(calm) + stays(jump)) / 2
+    # Nobody can stop two consumers in the one and keep them in the other: all four run for all the time in both.
+    assert stays(calm, jump) == pytest.approx(4 * 60 * sum(bins))
+    assert known < 4 * 60 * sum(bins) - 600
+    jump[0] = 1.6
+    assert stays(calm, jump) == pytest.approx(known)

@@ -53,11 +53,22 @@ def test_what_followed_when_the_load_was_like_now_is_in_the_futures() -> None:
 
 def test_futures_that_were_like_now_begin_apart() -> None:
     load = (10.0 + np.arange(900) % 7).tolist()
-    settings = FutureSettings(paths=6, similar=12, apart_minutes=30)
+    settings = FutureSettings(paths=6, similar=12, similar_of_minutes=1, apart_minutes=30)
     assert len(futures(LoadSeries(load=load), (5, 5), settings)) == 6 + 12
     # Of the first 300 minutes an hour is needed for slopes: the rest is too short for twelve half hours.
     assert 6 < len(futures(LoadSeries(load=load[:300]), (5, 5), settings)) <= 6 + 9
     assert len(futures(LoadSeries(load=load[:240]), (5, 5), settings)) == 6
+
+
+def test_the_more_past_there_is_the_more_minutes_like_now_lend_their_futures() -> None:
+    settings = FutureSettings(paths=6, similar=12, similar_of_minutes=100)
+
+    def similar_ones(minutes: int) -> int:
+        load = (10.0 + np.arange(minutes) % 7).tolist()
+        return len(futures(LoadSeries(load=load), (5, 5), settings)) - 6
+
+    # The first hour has no slopes, and forecasts of the last ten minutes are not over.
+    assert [similar_ones(minutes + 70) for minutes in (400, 800, 1000, 5000)] == [6, 8, 10, 12]
 
 
 def test_without_history_the_futures_are_wide_around_the_level() -> None:
