@@ -40,16 +40,16 @@ def expectation_after(known: Floats) -> Expectation:
 
     It goes by the ranks of the last load and of the mean of the last ``RECENT``: a rank has no outlier.
     """
-    last = _ranks(known[:, -1])
-    recent = _ranks(known[:, -RECENT:].mean(axis=1))
-    directions: list[Floats] = []
-    for ranks in (last, recent):
-        for other in directions:
-            ranks = ranks - (ranks * other).sum() * other
-        length = float(np.sqrt((ranks * ranks).sum()))
-        if length > _ROUNDING * len(ranks):
-            directions.append(ranks / length)
-    return Expectation(tuple(directions))
+    last, recent = _ranks(known[:, -1]), _ranks(known[:, -RECENT:].mean(axis=1))
+    first = _direction(last)
+    new = recent if first is None else recent - (recent * first).sum() * first
+    return Expectation(tuple(each for each in (first, _direction(new)) if each is not None))
+
+
+def _direction(ranks: Floats) -> Floats | None:
+    """Return the ranks with length one, ``None`` where all paths have the same one."""
+    length = float(np.sqrt((ranks * ranks).sum()))
+    return ranks / length if length > _ROUNDING * len(ranks) else None
 
 
 def _ranks(values: Floats) -> Floats:

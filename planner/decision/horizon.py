@@ -126,7 +126,7 @@ def choose_count(
     ``counts`` are ascending and hold ``state.running`` and ``state.ordered``; ``shares`` has the busiest consumer's
     share of the load for each. ``futures`` are loads in consumers, shape (paths, bins), bins from ``horizon_bins``.
     """
-    (means,) = _parts_of_cost(counts, shares, futures, bins_min, state, costs, settings, parts=1)
+    (means,) = _mean_costs(counts, shares, futures, bins_min, state, costs, settings, parts=1)
     return Bill(tuple(counts), means, int(counts[int(means.argmin())]))
 
 
@@ -140,10 +140,10 @@ def itemise(
     settings: HorizonSettings,
 ) -> Items:
     """Return what the bill of ``choose_count`` is made of: the same actions, their costs apart."""
-    return Items(*_parts_of_cost(counts, shares, futures, bins_min, state, costs, settings, parts=3))
+    return Items(*_mean_costs(counts, shares, futures, bins_min, state, costs, settings, parts=3))
 
 
-def _parts_of_cost(
+def _mean_costs(
     counts: Sequence[int],
     shares: Floats,
     futures: Floats,
@@ -244,7 +244,9 @@ class _Model:
             left = left - span
         return np.asarray(total + self._values_at(value, backlog[:, :, None])[..., 0])
 
-    def _cost(self, consumers: Floats | float = 0.0, changes: Floats | float = 0.0, late: Floats | float = 0.0) -> Floats:
+    def _cost(
+        self, consumers: Floats | float = 0.0, changes: Floats | float = 0.0, late: Floats | float = 0.0
+    ) -> Floats:
         """Return a cost whole or in its parts, which are then in front."""
         if self._is_whole:
             return np.asarray(consumers + changes + late)[None]

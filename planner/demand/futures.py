@@ -1,9 +1,9 @@
 """Possible futures of a load: the level now, with whole error paths of forecasts that are over.
 
-A path of errors keeps what belongs together: a spike stays a spike, a ramp a ramp. Most paths come from minutes at which
-the load was most like now (analogue forecasting: Lorenz 1969): as high, as steep, about the same time of the day. Of the
-others one half comes from the last hours, one from the same time of earlier days, so that a daily ramp is in them without
-a model of the season. Where earlier days are not known, that half comes from the last hours, too.
+A path of errors keeps what belongs together: a spike stays a spike, a ramp a ramp. Most paths come from minutes at
+which the load was most like now (analogue forecasting: Lorenz 1969): as high, as steep, about the same time of the day.
+Of the others one half comes from the last hours, one from the same time of earlier days, so that a daily ramp is in
+them without a model of the season. Where earlier days are not known, that half comes from the last hours, too.
 """
 
 from collections.abc import Sequence
@@ -25,9 +25,10 @@ LEAST_SQUARE = 1e-6
 class FutureSettings:
     """Which forecasts that are over lend their errors: how many paths, and from where (minutes).
 
-    ``paths`` come from the last ``recent_minutes`` and from the same time of earlier days, up to ``similar`` from minutes
-    of ``days`` days that were like now, ``apart_minutes`` apart at least. Minutes are as unlike as they differ in slopes
-    (in what such slopes usually are), in level (a factor of e counts for one over ``level_unit``) and time of the day.
+    ``paths`` come from the last ``recent_minutes`` and from the same time of earlier days, up to ``similar`` from
+    minutes of ``days`` days that were like now, ``apart_minutes`` apart at least. Minutes are as unlike as they differ
+    in slopes (in what such slopes usually are), in level (a factor of e counts for one over ``level_unit``) and time of
+    the day.
     """
 
     paths: int = 8
@@ -105,9 +106,9 @@ def _similar(series: LoadSeries, horizon: int, settings: FutureSettings) -> Minu
     if last - first < settings.least_similar_minutes:
         return np.array([], dtype=np.intp)
     unlike = _unlikeness(series, np.arange(first, last + 1), settings)
-    wanted = min(max(len(unlike) // settings.similar_of_minutes, settings.similar // 2), settings.similar)
+    most = min(max(len(unlike) // settings.similar_of_minutes, settings.similar // 2), settings.similar)
     chosen: list[int] = []
-    while len(chosen) < wanted and np.isfinite(unlike).any():
+    while len(chosen) < most and np.isfinite(unlike).any():
         nearest = int(unlike.argmin())
         unlike[max(nearest - settings.apart_minutes + 1, 0) : nearest + settings.apart_minutes] = np.inf
         chosen.append(first + nearest)
