@@ -36,7 +36,7 @@ class FutureSettings:
     similar_of_minutes: int = 90
     """One minute like now is taken of so many, and half of ``similar`` at least: the nearest of few are not near."""
     apart_minutes: int = 5
-    least_similar_minutes: int = 180
+    least_similar_minutes: int = 120
     """Among so many minutes those like now are looked for at least."""
     slopes: tuple[int, ...] = (5, 20, 60)
     level_unit: float = 0.5

@@ -3,8 +3,10 @@
 import numpy as np
 import pytest
 
+from planner.decision.horizon import DEFAULT_HORIZON, horizon_bins
 from planner.demand.futures import FutureSettings, futures
 from planner.demand.series import LevelSettings, LoadSeries
+from planner.snapshot.settings import RECENT
 
 
 def test_a_steady_load_has_itself_as_every_future() -> None:
@@ -57,7 +59,7 @@ def test_futures_that_were_like_now_begin_apart() -> None:
     assert len(futures(LoadSeries(load=load), (5, 5), settings)) == 6 + 12
     # Of the first 300 minutes an hour is needed for slopes: the rest is too short for twelve half hours.
     assert 6 < len(futures(LoadSeries(load=load[:300]), (5, 5), settings)) <= 6 + 9
-    assert len(futures(LoadSeries(load=load[:240]), (5, 5), settings)) == 6
+    assert len(futures(LoadSeries(load=load[:180]), (5, 5), settings)) == 6
 
 
 def test_the_more_past_there_is_the_more_minutes_like_now_lend_their_futures() -> None:
@@ -69,6 +71,13 @@ def test_the_more_past_there_is_the_more_minutes_like_now_lend_their_futures() -
 
     # The first hour has no slopes, and forecasts of the last ten minutes are not over.
     assert [similar_ones(minutes + 70) for minutes in (400, 800, 1000, 5000)] == [6, 8, 10, 12]
+
+
+@pytest.mark.parametrize("shortest_s", [60.0, 420.0, 600.0, 1800.0])
+def test_what_a_snapshot_carries_of_the_past_is_enough_to_look_for_minutes_like_now(shortest_s: float) -> None:
+    minutes = int(RECENT.total_seconds() // 60)
+    series = LoadSeries(load=(10.0 + np.arange(minutes) % 7).tolist())
+    assert len(futures(series, horizon_bins(DEFAULT_HORIZON, shortest_s), FutureSettings(paths=8))) == 8 + 8
 
 
 def test_without_history_the_futures_are_wide_around_the_level() -> None:
