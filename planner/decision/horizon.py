@@ -126,7 +126,7 @@ def choose_count(
     ``counts`` are ascending and hold ``state.running`` and ``state.ordered``; ``shares`` has the busiest consumer's
     share of the load for each. ``futures`` are loads in consumers, shape (paths, bins), bins from ``horizon_bins``.
     """
-    (means,) = _mean_costs(counts, shares, futures, bins_min, state, costs, settings, parts=1)
+    (means,) = _Model(counts, shares, futures, state, costs, settings, parts=1).mean_costs(bins_min)
     return Bill(tuple(counts), means, int(counts[int(means.argmin())]))
 
 
@@ -140,29 +140,7 @@ def itemise(
     settings: HorizonSettings,
 ) -> Items:
     """Return what the bill of ``choose_count`` is made of: the same actions, their costs apart."""
-    return Items(*_mean_costs(counts, shares, futures, bins_min, state, costs, settings, parts=3))
-
-
-def _mean_costs(
-    counts: Sequence[int],
-    shares: Floats,
-    futures: Floats,
-    bins_min: Sequence[int],
-    state: GroupState,
-    costs: Costs,
-    settings: HorizonSettings,
-    *,
-    parts: int,
-) -> Floats:
-    """Return the mean cost of each first action, whole or in three parts; shape (parts, counts)."""
-    waiting = _backlog_shares(counts, shares, state)
-    model = _Model(np.asarray(counts, dtype=float), shares, waiting, futures, costs, settings, parts)
-    seconds = 60.0 * np.asarray(bins_min, dtype=float)
-    value = model.end_value()
-    for index in range(len(seconds) - 1, 0, -1):
-        expectation = expectation_after(futures[:, :index])
-        value = model.earlier(value, futures[:, index], float(seconds[index]), expectation)
-    return np.asarray(model.first(value, futures[:, 0], float(seconds[0]), state, list(counts)).mean(axis=1))
+    return Items(*_Model(counts, shares, futures, state, costs, settings, parts=3).mean_costs(bins_min))
 
 
 class _Model:
@@ -173,18 +151,20 @@ class _Model:
 
     def __init__(
         self,
-        counts: Floats,
+        counts: Sequence[int],
         shares: Floats,
-        backlog_shares: Floats,
         futures: Floats,
+        state: GroupState,
         costs: Costs,
         settings: HorizonSettings,
+        *,
         parts: int,
     ) -> None:
         self._is_whole = parts == 1
-        self._counts, self._costs, self._pace = counts[:, None], costs, settings.pace
+        self._futures, self._state = futures, state
+        self._counts, self._costs, self._pace = np.asarray(counts, dtype=float)[:, None], costs, settings.pace
         self._shares = shares[:, None]
-        self._backlog_shares = backlog_shares[:, None]
+        self._backlog_shares = _backlog_shares(counts, shares, state)[:, None]
         self._arriving = self._shares / self._backlog_shares
         self._drain = settings.pace / self._backlog_shares
         self._late_after = settings.late_margin * costs.late_after_s
@@ -196,6 +176,15 @@ class _Model:
         self._widths = np.diff(self._levels)
         self._paths = np.arange(len(futures))
         self._rows = np.arange(len(counts))[None, :, None]
+
+    def mean_costs(self, bins_min: Sequence[int]) -> Floats:
+        """Return the mean cost of each first action, whole or in three parts; shape (parts, counts)."""
+        seconds = 60.0 * np.asarray(bins_min, dtype=float)
+        value = self.end_value()
+        for index in range(len(seconds) - 1, 0, -1):
+            expectation = expectation_after(self._futures[:, :index])
+            value = self.earlier(value, self._futures[:, index], float(seconds[index]), expectation)
+        return np.asarray(self.first(value, self._futures[:, 0], float(seconds[0])).mean(axis=1))
 
     def end_value(self) -> Floats:
         """Return the value at the horizon's end: what is late then stays late for as long as it waits."""
@@ -229,8 +218,9 @@ class _Model:
         is_rise = expectation.of(rise.sum(axis=0)) < np.minimum(expected_fall, expected_stay)
         return np.asarray(np.where(is_rise, rise, np.where(is_fall, fall, stay)))
 
-    def first(self, value: Floats, load: Floats, seconds: float, state: GroupState, counts: list[int]) -> Floats:
+    def first(self, value: Floats, load: Floats, seconds: float) -> Floats:
         """Return the cost of each first action on each path; shape (parts, paths, counts)."""
+        state, counts = self._state, self._counts.ravel().astype(int).tolist()
         load, left = load[:, None], np.full(len(counts), seconds)
         backlog: Floats = np.full((len(load), len(counts)), state.backlog)
         total = self._cost(changes=self._changes * np.array([[_changes(state, target) for target in counts]]))
