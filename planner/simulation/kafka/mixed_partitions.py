@@ -2,7 +2,7 @@
 
 A new member is like a present one that is picked at random, or has the topics and the rack that the policy states. Its
 id is its client's id and a random UUID, as the coordinator makes it (``GroupMetadata#generateMemberId``, Kafka 2.3 to
-4.3).
+4.3). Where every present member has a client id of its own, so has the new one: another of their form.
 """
 
 from collections.abc import Mapping, Sequence
@@ -139,13 +139,19 @@ def _new_member(snapshot: GroupSnapshot, random: np.random.Generator) -> KafkaMe
         instance = f"{Names([m.instance_id for m in snapshot.members if m.instance_id]).draw(random)}-{name.hex[:4]}"
     return replace(
         like,
-        member_id=f"{like.client_id}-{name}",
+        member_id=f"{_client_id(snapshot, like, random)}-{name}",
         instance_id=instance,
         topics=snapshot.new_pods.topics or like.topics,
         rack=snapshot.new_pods.rack or like.rack,
         owned=None,
         epoch=None,
     )
+
+
+def _client_id(snapshot: GroupSnapshot, like: KafkaMember, random: np.random.Generator) -> str:
+    """Return the client id of a new member: ``like``'s, or another of their form where no two members share theirs."""
+    client_ids = {member.client_id for member in snapshot.members}
+    return Names(client_ids).draw(random) if len(client_ids) == len(snapshot.members) > 1 else like.client_id
 
 
 def some_new_members(snapshot: GroupSnapshot, count: int) -> list[tuple[KafkaMember, ...]]:

@@ -235,6 +235,24 @@ def test_members_with_racks_are_decided_on(assignor: str) -> None:
     assert cost.transition is not None, cost.unknowns
 
 
+def test_a_new_member_has_a_client_id_of_its_own_where_all_have() -> None:
+    """``rack-0`` and ``rack-1`` are followed by a higher number, whatever UUIDs the coordinator gave the present two:
+    last in order, so that two of eight partitions move. Red where it is called as one of them: four then mostly move.
+    """
+    homes = {"rack-0-ffffffff-0": "r2", "rack-1-ffffffff-0": "r1"}
+    members = tuple(KafkaMember(name, name[:6], "10.0.0.1", topics=("t",), rack=rack) for name, rack in homes.items())
+    made = settled("range", {"t": 8}, tuple(homes))
+    places = ("r1", "r2", "r2", "r1", "r1", "r2", "r2", "r1")
+    states = tuple(replace(state, owner=None, racks=(place,)) for state, place in zip(made.queues, places, strict=True))
+    empty = replace(made, members=members, queues=states, new_pods=NewPods(rack="r1"))
+    owners = directly("range", empty, members)
+    taken = replace(empty, queues=tuple(replace(state, owner=owners[state.queue.number]) for state in states))
+    join = simulate_candidate(taken, 3, "range")
+    assert (join.moved_fewest, join.moved_most) == (2, 2)
+    shared = tuple(replace(member, client_id="rack") for member in members)
+    assert {new.client_id for (new,) in new_members(replace(taken, members=shared), 1)} == {"rack"}
+
+
 def test_racks_that_change_nothing_leave_the_exact_answer() -> None:
     """Replicas in every rack, or members in racks without a replica: the assignor looks at none of them."""
     plain = settled("range", {"t": 6})
