@@ -29,6 +29,7 @@ if TYPE_CHECKING:
     from planner.demand.events import Event
     from planner.demand.outlook import Outlook, Stretch
     from planner.demand.recent import Span as Observed
+    from planner.model.past_load import PastLoad
     from planner.model.snapshot import GroupSnapshot
     from planner.sources.prometheus import Access, GroupQuery
 
@@ -41,7 +42,8 @@ STEP_S = 60.0
 class ObservedLoad:
     """A group's load as observed up to ``until``; ``origin`` names where from, ``more`` what gives more of it.
 
-    ``events`` are those of the policy, none where no policy was read.
+    ``events`` are those of the policy, none where no policy was read. ``past`` is what a snapshot knows of the days
+    before ``spans``.
     """
 
     group: str
@@ -50,6 +52,7 @@ class ObservedLoad:
     origin: str
     more: str
     events: "Sequence[Event]" = ()
+    past: "PastLoad | None" = None
 
 
 def demand(
@@ -116,7 +119,7 @@ def demand(
     else:
         assert snapshot is not None
         load = _of_file(snapshot)
-    loads = outlook_of(minute_load(load.spans, load.until), load.until, load.events)
+    loads = outlook_of(minute_load(load.spans, load.until, load.past), load.until, load.events)
     if loads is None:
         raise BadInputError(
             f"{load.origin}: found no minute of load up to {load.until.isoformat()}, expected at least one: {load.more}"
@@ -163,7 +166,7 @@ def _of_file(path: Path) -> ObservedLoad:
 
 
 def _of_snapshot(taken: "GroupSnapshot", origin: str, more: str) -> ObservedLoad:
-    return ObservedLoad(taken.group, taken.at, taken.recent, origin, more)
+    return ObservedLoad(taken.group, taken.at, taken.recent, origin, more, past=taken.past_load)
 
 
 def _watched(policy: Path, data: Path | None, observe_seconds: int | None) -> ObservedLoad:

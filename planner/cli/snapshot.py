@@ -127,7 +127,7 @@ def take_live(
     ``data``; raises what ``watch`` and ``watch_seconds`` do.
     """
     from planner.runs.coverage import gaps_judged_by, needs_single_read, read_coverage
-    from planner.runs.past_runs import former_samples, gap_period_s
+    from planner.runs.past_runs import former_samples, former_snapshot, gap_period_s
     from planner.runs.policy_stages import snapshot_of_samples
     from planner.sources.live import Pace
     from planner.sources.past import check_past
@@ -140,7 +140,8 @@ def take_live(
     if data is None:
         return snapshot_of_samples(policy, samples, pace.sample_every_s, at)
     period_s = gap_period_s(data, policy, at, gaps_judged_by(coverage, [policy], now, pace.sample_every_s))
-    return snapshot_of_samples(policy, (*former_samples(data, policy, at), *samples), period_s, at)
+    watched = (*former_samples(data, policy, at), *samples)
+    return snapshot_of_samples(policy, watched, period_s, at, former_snapshot(data, policy, at))
 
 
 def _watch(policy: "ConsumerScalingPolicy", observe_seconds: int, pace: "Pace") -> "Sequence[GroupSample]":

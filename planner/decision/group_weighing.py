@@ -122,7 +122,7 @@ def _series(
     Where no minute is known, the mean of the window stands for one.
     """
     served_share = _served_share(rates, served)
-    minutes = minute_load(snapshot.recent, snapshot.at)
+    minutes = minute_load(snapshot.recent, snapshot.at, snapshot.past_load)
     if not minutes.rates:
         minutes = MinuteLoad([sum(rates.values())], [False])
     usual = usual_rates(minutes.rates, events, snapshot.at)

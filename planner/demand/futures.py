@@ -41,6 +41,8 @@ class FutureSettings:
     slopes: tuple[int, ...] = (5, 20, 60)
     level_unit: float = 0.5
     time_unit: float = 120.0
+    observed_within: int = 30
+    """One minute has to be observed within so many behind an earlier one: in a mean of hours there are no errors."""
     recent_minutes: int = 360
     day_offsets: tuple[int, ...] = (-20, -5, 10, 25)
     days: int = 7
@@ -64,7 +66,7 @@ def futures(series: LoadSeries, bins: Sequence[int], settings: FutureSettings = 
     if not len(series):
         raise ValueError("a series without any minute has no level")
     edges = np.concatenate(([0], np.cumsum(bins)))
-    origins = _origins(len(series), int(edges[-1]), settings)
+    origins = _origins(len(series), int(edges[-1]), settings, _is_observed_behind(series, int(edges[-1]), settings))
     level = float(series.level[-1])
     if not len(origins):
         return level * _unknown(edges, settings)
@@ -78,11 +80,21 @@ def futures(series: LoadSeries, bins: Sequence[int], settings: FutureSettings = 
 
 def has_errors(minutes: int, bins: Sequence[int], settings: FutureSettings = DEFAULT_FUTURES) -> bool:
     """Return whether a series of so many minutes has forecasts over these bins that are over, to take errors from."""
-    return bool(len(_origins(minutes, sum(bins), settings)))
+    return bool(len(_origins(minutes, sum(bins), settings, np.ones(minutes, dtype=np.bool_))))
 
 
-def _origins(size: int, horizon: int, settings: FutureSettings) -> Minutes:
-    """Return the minutes behind which the forecasts to learn from were made, all over by now; none where few are."""
+def _is_observed_behind(series: LoadSeries, horizon: int, settings: FutureSettings) -> NDArray[np.bool_]:
+    """Return for each minute whether one of those right behind it has a load of its own."""
+    observed, minutes = series.observed, np.arange(1, len(series) + 1)
+    ends = np.minimum(minutes + min(settings.observed_within, horizon), len(series))
+    return np.asarray(observed[ends] > observed[minutes])
+
+
+def _origins(size: int, horizon: int, settings: FutureSettings, is_observed: NDArray[np.bool_]) -> Minutes:
+    """Return the minutes behind which the forecasts to learn from were made, all over by now; none where few are.
+
+    Those of the last hours may be means of longer spans, as of what came before them there is nothing better.
+    """
     last = size - 1 - horizon
     if last < settings.least_minutes:
         return np.array([], dtype=np.intp)
@@ -91,7 +103,7 @@ def _origins(size: int, horizon: int, settings: FutureSettings) -> Minutes:
         for day in range(1, settings.days + 1)
         for offset in settings.day_offsets
     ]
-    usable = [minute for minute in earlier if 0 <= minute <= last][: settings.paths // 2]
+    usable = [minute for minute in earlier if 0 <= minute <= last and is_observed[minute]][: settings.paths // 2]
     first = max(last - settings.recent_minutes, 0)
     recent = np.linspace(first, last, settings.paths - len(usable)).round().astype(int).tolist()
     origins = [*recent, *usable]
@@ -106,6 +118,7 @@ def _similar(series: LoadSeries, horizon: int, settings: FutureSettings) -> Minu
     if last - first < settings.least_similar_minutes:
         return np.array([], dtype=np.intp)
     unlike = _unlikeness(series, np.arange(first, last + 1), settings)
+    unlike[~_is_observed_behind(series, horizon, settings)[first : last + 1]] = np.inf
     most = min(max(len(unlike) // settings.similar_of_minutes, settings.similar // 2), settings.similar)
     chosen: list[int] = []
     while len(chosen) < most and np.isfinite(unlike).any():

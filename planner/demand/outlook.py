@@ -96,7 +96,7 @@ class _Record:
 
 def outlook(snapshot: GroupSnapshot) -> Outlook | None:
     """Return what the group's load may be, ``None`` where the snapshot has no minute of it up to its own time."""
-    return outlook_of(minute_load(snapshot.recent, snapshot.at), snapshot.at)
+    return outlook_of(minute_load(snapshot.recent, snapshot.at, snapshot.past_load), snapshot.at)
 
 
 def outlook_of(load: MinuteLoad, until: datetime, events: Sequence[Event] = ()) -> Outlook | None:

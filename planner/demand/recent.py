@@ -1,4 +1,4 @@
-"""A group's load by minute out of the recent past that its snapshot carries."""
+"""A group's load by minute out of the past that its snapshot carries."""
 
 import math
 from collections.abc import Iterable, Sequence
@@ -7,9 +7,12 @@ from datetime import datetime
 from typing import Protocol
 
 from planner.demand.series import MINUTE_S
+from planner.model.past_load import LONGEST_PAST, MINUTE, PastLoad
 
 LONGEST_GAP = 5
 """Minutes that nobody observed keep the load before them; beyond so many of them the series begins anew."""
+LONGEST_PAST_GAP = 360
+"""The same before the recent past, of which minutes like now are all that is wanted."""
 
 
 class Span(Protocol):
@@ -37,12 +40,13 @@ class MinuteLoad:
     averaged: Sequence[bool]
 
 
-def minute_load(recent: Sequence[Span], until: datetime) -> MinuteLoad:
+def minute_load(recent: Sequence[Span], until: datetime, past: PastLoad | None = None) -> MinuteLoad:
     """Return the group's arrivals in messages per second by minute; the last minute ends at ``until``.
 
     Only what was observed without a longer gap up to ``until`` is in it; nothing where the last minutes are unknown.
+    ``past`` is what was observed before ``recent``: its minutes come first, where no gap is between them.
     """
-    known, own = _by_minute(recent, until), _own_minutes(recent, until)
+    known, own = minutes_of(recent, until)
     rates: list[float] = []
     averaged: list[bool] = []
     missing = 0
@@ -50,12 +54,44 @@ def minute_load(recent: Sequence[Span], until: datetime) -> MinuteLoad:
         if age not in known:
             missing += 1
             if missing > LONGEST_GAP:
+                past = None
                 break
             continue
         rates += [known[age]] * (missing + 1)
         averaged += [True] * missing + [age not in own]
         missing = 0
-    return MinuteLoad(rates[::-1], averaged[::-1])
+    load = MinuteLoad(rates[::-1], averaged[::-1])
+    return _behind(past, load, until) if past is not None and rates else load
+
+
+def _behind(past: PastLoad, load: MinuteLoad, until: datetime) -> MinuteLoad:
+    """Return the load behind the past: minutes of the clock and those that end at ``until`` are half a one apart at
+    most.
+    """
+    missing = round((until - len(load.rates) * MINUTE - past.until) / MINUTE)
+    if missing > LONGEST_PAST_GAP:
+        return load
+    observed = past.rates[:missing] if missing < 0 else (*past.rates, *(None,) * missing)
+    positions = frozenset(past.averaged)
+    rates: list[float] = []
+    averaged: list[bool] = []
+    gap = 0
+    for position, rate in enumerate(observed):
+        gap = gap + 1 if rate is None else 0
+        if gap > LONGEST_PAST_GAP:
+            rates, averaged = [], []
+        if rate is not None or rates:
+            rates.append(rates[-1] if rate is None else rate)
+            averaged.append(rate is None or position in positions)
+    return MinuteLoad([*rates, *load.rates], [*averaged, *load.averaged])
+
+
+def minutes_of(spans: Sequence[Span], until: datetime) -> tuple[dict[int, float], set[int]]:
+    """Return the mean rate of each minute that a span covers, and which minutes say something of their own.
+
+    Both go by the minutes' ages: that of 0 ends at ``until``.
+    """
+    return _by_minute(spans, until), _own_minutes(spans, until)
 
 
 def _own_minutes(recent: Sequence[Span], until: datetime) -> set[int]:
@@ -65,8 +101,10 @@ def _own_minutes(recent: Sequence[Span], until: datetime) -> set[int]:
     """
     own: set[int] = set()
     for point in _usable(recent):
-        youngest = max((until - point.at).total_seconds(), 0.0)
-        oldest = youngest + point.seconds
+        ended_s = (until - point.at).total_seconds()
+        youngest, oldest = max(ended_s, 0.0), ended_s + point.seconds
+        if oldest <= 0:
+            continue
         last_whole = math.floor(oldest / MINUTE_S + 1e-6) - 1
         if last_whole >= math.ceil(youngest / MINUTE_S - 1e-6):
             own.add(last_whole)
@@ -76,7 +114,9 @@ def _own_minutes(recent: Sequence[Span], until: datetime) -> set[int]:
 
 
 def _usable(recent: Iterable[Span]) -> list[Span]:
-    return [point for point in recent if point.arrival_rate is not None and point.seconds > 0]
+    """Return the spans that say something of minutes: a mean of more than a week does not."""
+    longest_s = LONGEST_PAST.total_seconds()
+    return [point for point in recent if point.arrival_rate is not None and 0 < point.seconds <= longest_s]
 
 
 def _by_minute(recent: Sequence[Span], until: datetime) -> dict[int, float]:

@@ -4,7 +4,6 @@ import math
 from collections.abc import Sequence
 from copy import copy
 from dataclasses import dataclass
-from itertools import repeat
 
 import numpy as np
 from numpy.typing import NDArray
@@ -39,7 +38,8 @@ class LoadSeries:
 
     ``load`` has the minutes so far, ``level`` the level behind each of them, ``summed`` the load of all minutes before
     each (one entry more). ``averaged`` says which minutes have their load from a longer span that began before them,
-    none where it is left out: those bear no witness for the weight that follows the last minute at once.
+    none where it is left out: those bear no witness for the weight that follows the last minute at once, and are not
+    among the ``observed``.
     """
 
     def __init__(
@@ -53,11 +53,11 @@ class LoadSeries:
         self._load: Floats = np.zeros(1024)
         self._level: Floats = np.zeros(1024)
         self._summed: Floats = np.zeros(1025)
+        self._observed: Floats = np.zeros(1025)
         self._gap = 0
         self._logs = [0.0] * len(settings.weights)
         self._errors = [0.0] * len(settings.weights)
-        for minute, is_averaged in zip(load, averaged or repeat(False, len(load)), strict=True):
-            self.append(float(minute), is_averaged=is_averaged)
+        self.extend(load, averaged)
 
     def __len__(self) -> int:
         return self._size
@@ -77,6 +77,11 @@ class LoadSeries:
         """The load of all minutes before each, and of all at the end."""
         return self._summed[: self._size + 1]
 
+    @property
+    def observed(self) -> Floats:
+        """How many minutes before each have a load of their own, and of all at the end: one entry more."""
+        return self._observed[: self._size + 1]
+
     def known_after(self, minutes: int) -> "LoadSeries":
         """Return the series as it was after so many minutes, for reading only: level and sums look back alone."""
         earlier = copy(self)
@@ -89,36 +94,49 @@ class LoadSeries:
         other._load, other._level, other._summed = (line * factor for line in (self._load, self._level, self._summed))
         return other
 
-    def append(self, load: float, *, is_averaged: bool = False) -> None:
+    def append(self, load: float) -> None:
         """Add the load of the next minute."""
-        if self._size == len(self._load):
+        self.extend([load])
+
+    def extend(self, load: Sequence[float] | Floats, averaged: Sequence[bool] | None = None) -> None:
+        """Add the load of the next minutes."""
+        minutes = np.asarray(load, dtype=np.float64)
+        flags = [False] * len(minutes) if averaged is None else averaged
+        first, end = self._size, self._size + len(minutes)
+        while end > len(self._load):
             self._grow()
-        self._load[self._size] = load
-        self._level[self._size] = self._next_level(load, is_averaged=is_averaged)
-        self._summed[self._size + 1] = self._summed[self._size] + load
-        self._size += 1
+        self._load[first:end] = minutes
+        self._level[first:end] = self._levels(minutes.tolist(), flags)
+        for sums, values in ((self._summed, minutes), (self._observed, ~np.asarray(flags, dtype=np.bool_))):
+            sums[first : end + 1] = np.cumsum(np.concatenate((sums[first : first + 1], values)))
+        self._size = end
 
-    def _next_level(self, load: float, *, is_averaged: bool) -> float:
-        """Return the level behind a minute of this load, and learn which weight to go by where it is its own."""
-        before = float(self._level[self._size - 1]) if self._size else 0.0
-        if before <= 0.0:
-            self._logs = [math.log(load)] * len(self._logs) if load > 0 else self._logs
-            return load
-        self._gap = self._gap + 1 if load < GAP_SHARE * before else 0
-        if 0 < self._gap <= self._settings.believed_after:
-            return before
-        # A minute without any load would take the logarithm to minus infinity.
-        self._follow(math.log(max(load, GAP_SHARE * before)), is_averaged=is_averaged)
-        return math.exp(self._logs[self._errors.index(min(self._errors))])
-
-    def _follow(self, log: float, *, is_averaged: bool) -> None:
-        keep = 1 - 1 / self._settings.memory_minutes
-        for index, weight in enumerate(self._settings.weights):
-            error = log - self._logs[index]
-            if not is_averaged:
-                self._errors[index] = keep * self._errors[index] + error * error
-            self._logs[index] += weight * error
+    def _levels(self, load: Sequence[float], averaged: Sequence[bool]) -> list[float]:
+        """Return the level behind each of the minutes, and learn which weight to go by from those of their own load."""
+        weights, keep = self._settings.weights, 1 - 1 / self._settings.memory_minutes
+        believed_after = self._settings.believed_after
+        logs, errors, gap = self._logs, self._errors, self._gap
+        level = float(self._level[self._size - 1]) if self._size else 0.0
+        levels = []
+        for minute, is_averaged in zip(load, averaged, strict=True):
+            if level <= 0.0:
+                level = minute
+                logs = [math.log(minute)] * len(logs) if minute > 0 else logs
+            else:
+                gap = gap + 1 if minute < GAP_SHARE * level else 0
+                if not 0 < gap <= believed_after:
+                    # A minute without any load would take the logarithm to minus infinity.
+                    log = math.log(max(minute, GAP_SHARE * level))
+                    misses = [log - before for before in logs]
+                    if not is_averaged:
+                        errors = [keep * error + miss * miss for error, miss in zip(errors, misses, strict=True)]
+                    logs = [before + weight * miss for before, weight, miss in zip(logs, weights, misses, strict=True)]
+                    level = math.exp(logs[errors.index(min(errors))])
+            levels.append(level)
+        self._logs, self._errors, self._gap = logs, errors, gap
+        return levels
 
     def _grow(self) -> None:
         self._load, self._level = (np.concatenate([line, np.zeros_like(line)]) for line in (self._load, self._level))
-        self._summed = np.concatenate([self._summed, np.zeros(len(self._load) + 1 - len(self._summed))])
+        more = np.zeros(len(self._load) + 1 - len(self._summed))
+        self._summed, self._observed = (np.concatenate([line, more]) for line in (self._summed, self._observed))

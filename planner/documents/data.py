@@ -115,6 +115,8 @@ def _without_news(body: Any) -> Any:
     if isinstance(body, dict):
         _drop_unknown(body)
         _drop_other_groups(body)
+        if body.get("past_load", ...) is None:
+            del body["past_load"]
     return body
 
 

@@ -6,6 +6,7 @@ from typing import Any
 
 from planner.model.deployments import Deployment
 from planner.model.membership import KafkaMember, OtherGroup
+from planner.model.past_load import PastLoad
 from planner.model.queues import Queue
 from planner.model.times import check_time
 
@@ -215,13 +216,14 @@ class GroupSnapshot:
     release that did not write it down.
     ``member_label`` is the pod label by which ``pods`` were matched, empty without one; ``None`` in files of a release
     that did not write it down.
-    ``recent`` shows how the group came here, oldest first; decisions do not use it, people do.
+    ``recent`` shows how the group came here, oldest first.
     ``members_per_pod`` is how many members each pod runs, ``None`` where that is unknown;
     ``members_per_pod_source`` says in a sentence where it comes from, or why it is unknown. ``uneven_pods`` names the
     pods that run another number of them. Files of a release that did not write it down are of groups with one member in
     each pod, the only ones that it planned for.
     ``new_pods`` is what the policy states of pods that do not run yet.
     ``other_groups`` are those that the same clients serve: one client rebalances for all of them.
+    ``past_load`` is the load of the days before ``recent``, ``None`` where no former snapshot or server told it.
     """
 
     system: str
@@ -257,9 +259,12 @@ class GroupSnapshot:
     uneven_pods: tuple[str, ...] = ()
     new_pods: NewPods = NO_STATEMENT
     other_groups: tuple[OtherGroup, ...] = ()
+    past_load: PastLoad | None = None
 
     def __post_init__(self) -> None:
         check_time(f"snapshot of group {self.group}", self.at)
+        if self.past_load is not None and self.past_load.until > self.at:
+            raise ValueError(f"snapshot of group {self.group} to know no load after {self.at.isoformat()}")
 
     @property
     def consumer_capacity(self) -> Capacity | None:

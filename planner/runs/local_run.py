@@ -18,7 +18,7 @@ from planner.errors import BadInputError, PlannerError
 from planner.isolation import attempt
 from planner.policies.fleet import read_problems
 from planner.runs.pages import write_policy_page
-from planner.runs.past_runs import former_samples, gap_period_s
+from planner.runs.past_runs import former_samples, former_snapshot, gap_period_s
 from planner.runs.plan import plan_policy
 from planner.runs.policy_stages import give_up, snapshot_of_samples, write_decision, write_snapshot
 from planner.runs.processes import KilledError, in_processes
@@ -120,7 +120,8 @@ def _decide(run: Run, policy: ConsumerScalingPolicy) -> float:
         raise BadInputError(problem)
     samples = former_samples(run.data, policy, run.until)
     period_s = gap_period_s(run.data, policy, run.until, run.sample_every_s)
-    snapshot = snapshot_of_samples(policy, samples, period_s, run.until)
+    former = former_snapshot(run.data, policy, run.until)
+    snapshot = snapshot_of_samples(policy, samples, period_s, run.until, former)
     write_snapshot(run.folder, name, snapshot)
     write_decision(run.folder, policy, snapshot, pipeline.simulate(snapshot, policy))
     return (datetime.now(UTC) - samples[-1].at).total_seconds()

@@ -1,19 +1,24 @@
-"""What former runs left below the data folder, for a run that has no lag history: samples, and how often runs come."""
+"""What former runs left below the data folder: their snapshots, how often they come, and for a run without a lag
+history their samples.
+"""
 
 from collections.abc import Iterator
 from datetime import datetime, timedelta
-from itertools import pairwise
+from itertools import islice, pairwise, takewhile
 from pathlib import Path
 from statistics import median
 from typing import Final
 
+from planner.documents.data import SNAPSHOT
 from planner.documents.policy import ConsumerScalingPolicy
+from planner.errors import BadInputError
 from planner.model.samples import GroupSample
+from planner.model.snapshot import GroupSnapshot
 from planner.runs.landed import read_sample
 from planner.snapshot.settings import RECENT
 from planner.storage.files import remove_file
 from planner.storage.landing import files_before, samples_of_group
-from planner.storage.layout import history_folder, is_time_name, runs_folder, time_name, time_of_name
+from planner.storage.layout import RunFolder, history_folder, is_time_name, runs_folder, time_name, time_of_name
 from planner.storage.tidying import remove_leftovers, remove_run
 
 MOST_OFFSETS: Final = 200_000
@@ -58,6 +63,25 @@ def _own_times(policy: ConsumerScalingPolicy) -> timedelta:
     return timedelta(seconds=max(spec.window.seconds, quiet_s, spec.behavior.longest_period_s))
 
 
+def former_snapshot(data: Path, policy: ConsumerScalingPolicy, at: datetime) -> GroupSnapshot | None:
+    """Return the newest snapshot of the policy's group that a run of the six hours before ``at`` left, if any.
+
+    One that cannot be read, or is of another group, is passed over.
+    """
+    source, oldest = policy.spec.source, time_name(at - RECENT)
+    for run in takewhile(lambda run: run >= oldest, _runs_newest_first(data)):
+        path = RunFolder(runs_folder(data) / run).snapshot(policy.metadata.name)
+        if run >= time_name(at) or not path.exists():
+            continue
+        try:
+            former = SNAPSHOT.read(path)
+        except BadInputError:
+            continue
+        if (former.system, former.cluster, former.group) == (source.system, source.cluster, source.group):
+            return former
+    return None
+
+
 def _newest_first(data: Path, policy: ConsumerScalingPolicy, until: datetime) -> Iterator[GroupSample]:
     source = policy.spec.source
     landed = samples_of_group(data, (source.system, source.cluster, source.group), time_name(until))
@@ -98,16 +122,17 @@ def schedule_period_s(data: Path, until: datetime) -> float | None:
 
 
 def _end_times(data: Path, until: datetime) -> list[datetime]:
-    names = sorted(name for name in _run_names(data) if name <= time_name(until))[-RUNS_FOR_PERIOD:]
-    return [time_of_name(name) for name in names]
+    names = (name for name in _runs_newest_first(data) if name <= time_name(until))
+    return [time_of_name(name) for name in islice(names, RUNS_FOR_PERIOD)][::-1]
 
 
 def _apart(times: list[datetime]) -> list[float]:
     return [(after - before).total_seconds() for before, after in pairwise(times)]
 
 
-def _run_names(data: Path) -> Iterator[str]:
-    return (path.name for path in runs_folder(data).glob("*") if is_time_name(path.name))
+def _runs_newest_first(data: Path) -> Iterator[str]:
+    names = sorted((path.name for path in runs_folder(data).glob("*")), reverse=True)
+    return filter(is_time_name, names)  # as they are taken: of a month of looks every 30 s most are never looked at
 
 
 def forget(data: Path, policies: tuple[ConsumerScalingPolicy, ...], until: datetime, keep_days: int) -> None:
@@ -118,7 +143,7 @@ def forget(data: Path, policies: tuple[ConsumerScalingPolicy, ...], until: datet
     """
     oldest = time_name(until - timedelta(days=keep_days))
     remove_leftovers(data)
-    for name in [name for name in _run_names(data) if name < oldest]:
+    for name in [name for name in _runs_newest_first(data) if name < oldest]:
         remove_run(runs_folder(data) / name)
     if history_folder(data).exists():
         return

@@ -9,19 +9,21 @@ from datetime import datetime
 from pathlib import Path
 
 from planner import pipeline
+from planner.demand.past import continue_past, past_of
 from planner.documents.data import OUTCOMES, SNAPSHOT
 from planner.documents.plan import DECISION, document_name, read_plan_or_decision
 from planner.documents.policy import ConsumerScalingPolicy, read_policy
 from planner.documents.policy_folder import target_key
 from planner.errors import BadInputError, DocumentError, UnknownNameError
 from planner.model.intervals import QueueInterval
+from planner.model.past_load import LONGEST_PAST
 from planner.model.samples import GroupSample
 from planner.model.snapshot import GroupSnapshot
 from planner.pipeline import GroupCase
 from planner.rollout.plan import DecisionRecord, RolloutPlan
 from planner.simulation.outcome import CandidateOutcome
 from planner.snapshot.settings import RECENT
-from planner.sources.past import past_or_problem
+from planner.sources.past import group_past_or_problem, past_or_problem
 from planner.storage.files import remove_file, write_atomically
 from planner.storage.layout import RunFolder
 
@@ -40,27 +42,47 @@ def give_up(run: RunFolder, policy: str, reason: object) -> str:
 
 
 def snapshot_of_history(
-    policy: ConsumerScalingPolicy, newest: GroupSample | None, intervals: Sequence[QueueInterval], at: datetime
+    policy: ConsumerScalingPolicy,
+    newest: GroupSample | None,
+    intervals: Sequence[QueueInterval],
+    at: datetime,
+    former: GroupSnapshot | None = None,
 ) -> GroupSnapshot:
-    """Return the snapshot as of ``at`` from the lag history. Raises ``UnknownNameError`` without a sample."""
+    """Return the snapshot as of ``at`` from the lag history; its ``former`` one tells the load of the days before.
+
+    Raises ``UnknownNameError`` without a sample.
+    """
     if newest is None:
         source = policy.spec.source
         raise UnknownNameError(
             f"group {source.group} of cluster {source.cluster} has no sample up to {at.isoformat()}, observe it first"
         )
-    return pipeline.snapshot_from(newest, intervals, policy, at)
+    return _with_former(pipeline.snapshot_from(newest, intervals, policy, at), former)
 
 
 def snapshot_of_samples(
-    policy: ConsumerScalingPolicy, samples: Sequence[GroupSample], sample_every_s: float, at: datetime
+    policy: ConsumerScalingPolicy,
+    samples: Sequence[GroupSample],
+    sample_every_s: float,
+    at: datetime,
+    former: GroupSnapshot | None = None,
 ) -> GroupSnapshot:
     """Return the snapshot as of ``at`` from samples, and from metrics where the policy names a server.
 
-    A server that fails is among the snapshot's problems. Raises ``UnknownNameError`` without a sample.
+    The load of the days before comes from the group's ``former`` snapshot, or from that server. A server that fails is
+    among the snapshot's problems. Raises ``UnknownNameError`` without a sample.
     """
     past, problems = past_or_problem(policy, at - RECENT, at)
     snapshot = pipeline.take_snapshot(samples, sample_every_s, policy, at, past)
-    return replace(snapshot, problems=(*snapshot.problems, *problems))
+    snapshot = replace(snapshot, problems=(*snapshot.problems, *problems))
+    if former is not None or past is None:
+        return _with_former(snapshot, former)
+    days, problems = group_past_or_problem(policy, at - LONGEST_PAST, at)
+    return replace(snapshot, past_load=past_of(days, snapshot), problems=(*snapshot.problems, *problems))
+
+
+def _with_former(snapshot: GroupSnapshot, former: GroupSnapshot | None) -> GroupSnapshot:
+    return snapshot if former is None else replace(snapshot, past_load=continue_past(former, snapshot))
 
 
 def write_snapshot(run: RunFolder, policy: str, snapshot: GroupSnapshot) -> None:

@@ -18,6 +18,7 @@ from planner.model.intervals import QueueInterval
 from planner.model.queues import MessageQueue, Queue, TopicPartition
 from planner.model.samples import GroupSample
 from planner.runs.landed import newest_sample
+from planner.runs.past_runs import former_snapshot
 from planner.runs.policy_stages import give_up, snapshot_of_history, write_snapshot
 from planner.snapshot.settings import RECENT
 from planner.storage.landing import GroupKey
@@ -77,7 +78,8 @@ def _writer(
     def take(policy: ConsumerScalingPolicy, intervals: pd.DataFrame) -> None:
         if (problem := unread.get(policy.metadata.name)) is not None:
             raise BadInputError(problem)
-        snapshot = snapshot_of_history(policy, _newest(data, policy, at, packed), intervals_of(intervals), at)
+        newest, former = _newest(data, policy, at, packed), former_snapshot(data, policy, at)
+        snapshot = snapshot_of_history(policy, newest, intervals_of(intervals), at, former)
         write_snapshot(run, policy.metadata.name, snapshot)
 
     return write

@@ -1,7 +1,7 @@
 """Snapshot, simulate and decide on Spark give what the pipeline gives, byte for byte."""
 
 import json
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import replace
 from datetime import timedelta
 from pathlib import Path
@@ -13,12 +13,13 @@ from pyspark.sql import SparkSession
 
 from planner import pipeline
 from planner.cli.main import app
+from planner.demand.past import continue_past
 from planner.documents.data import OUTCOMES, SNAPSHOT
 from planner.documents.format import canonical
 from planner.documents.plan import DECISION, document_name
 from planner.documents.policy import parse_policy
 from planner.model.samples import GroupSample
-from planner.model.snapshot import GroupSnapshot
+from planner.model.snapshot import GroupSnapshot, SeriesPoint
 from planner.storage.layout import RunFolder, sample_path
 from spark_apps.decide.app import decide
 from spark_apps.history.app import update
@@ -88,6 +89,24 @@ def test_a_window_is_filled_by_the_watch_of_an_earlier_run(spark: SparkSession, 
     completeness = {part.name: part.completeness for part in taken.parts}
     assert completeness["rates"] == 1.0
     assert {state.arrival_rate for state in taken.data_queues} == {10.0}
+
+
+def test_a_snapshot_continues_the_load_of_the_one_before(spark: SparkSession, tmp_path: Path) -> None:
+    """Red where what the six hours no longer show is lost: here the first of them are of two hours before."""
+    history_of(spark, tmp_path, eventful())
+    (policy,) = policies(tmp_path / "policies")
+    at = eventful()[-1].at
+    known = pipeline.take_snapshot(eventful(), SAMPLE_EVERY_S, policy, at)
+    former = replace(known, at=at - timedelta(hours=1), recent=tuple(hours_before(known.recent, 2)))
+    put_snapshot(tmp_path, "shop", former)
+    assert take_snapshots(spark, tmp_path, [policy], at) == []
+    taken = SNAPSHOT.read(RunFolder.of(tmp_path, at).snapshot("shop"))
+    assert taken == replace(known, past_load=continue_past(former, known))
+    assert taken.past_load is not None
+
+
+def hours_before(points: Sequence[SeriesPoint], hours: int) -> Iterator[SeriesPoint]:
+    return (replace(point, at=point.at - timedelta(hours=hours)) for point in points)
 
 
 def test_a_group_without_samples_is_named_and_the_others_go_on(spark: SparkSession, tmp_path: Path) -> None:

@@ -1,17 +1,21 @@
 """What a run without a lag history knows from former runs."""
 
 from collections.abc import Sequence
+from dataclasses import replace
 from datetime import datetime, timedelta
 from pathlib import Path
 
 import pytest
 
 from planner import pipeline
+from planner.documents.data import SNAPSHOT
 from planner.documents.policy import ConsumerScalingPolicy, parse_policy
 from planner.model.samples import GroupSample
+from planner.model.snapshot import GroupSnapshot
 from planner.runs import past_runs
-from planner.runs.past_runs import forget, former_samples, gap_period_s, run_period_s
-from planner.runs.policy_stages import snapshot_of_samples
+from planner.runs.past_runs import forget, former_samples, former_snapshot, gap_period_s, run_period_s
+from planner.runs.policy_stages import snapshot_of_samples, write_snapshot
+from planner.storage.files import write_atomically
 from planner.storage.layout import RunFolder, history_folder, sample_path
 from tests.sample_builders import POLICY, START, steady, watch
 
@@ -81,6 +85,39 @@ def test_a_large_group_looks_back_less_far_but_over_its_policys_own_times(
     assert former_samples(tmp_path, SHOP, samples[9].at) == samples[:10]
     monkeypatch.setattr(past_runs, "MOST_OFFSETS", 0)
     assert former_samples(tmp_path, SHOP, at) == samples[120:]
+
+
+def land_snapshot(data: Path, at: datetime, policy: ConsumerScalingPolicy = SHOP) -> GroupSnapshot:
+    """Let a run have left the group's snapshot of ``at``, out of the samples of a quarter of an hour."""
+    begin = at - timedelta(minutes=15)
+    samples = [replace(sample, at=begin + (sample.at - START)) for sample in watch(181)]
+    taken = snapshot_of_samples(policy, samples, 5.0, at, former_snapshot(data, policy, at))
+    write_snapshot(RunFolder.of(data, at), policy.metadata.name, taken)
+    return taken
+
+
+def test_a_run_continues_the_load_of_the_run_before(tmp_path: Path) -> None:
+    """Red where what a snapshot no longer shows is lost, or where a run continues one of its own time or later."""
+    first, last = START + timedelta(hours=1), START + timedelta(hours=3)
+    land_snapshot(tmp_path, first)
+    for minutes in (10, 20, 30):
+        taken = land_snapshot(tmp_path, first + timedelta(minutes=minutes))
+    assert taken.past_load is not None
+    assert len(taken.past_load.rates) == 30
+    again = land_snapshot(tmp_path, taken.at)
+    assert again == taken
+    assert former_snapshot(tmp_path, SHOP, last) == taken
+    assert former_snapshot(tmp_path, SHOP, first) is None
+    assert former_snapshot(tmp_path, SHOP, taken.at + timedelta(hours=6, minutes=1)) is None
+
+
+def test_a_former_snapshot_that_is_broken_or_anothers_is_passed_over(tmp_path: Path) -> None:
+    good = land_snapshot(tmp_path, START + timedelta(hours=1))
+    broken = RunFolder.of(tmp_path, START + timedelta(hours=2)).snapshot("shop")
+    write_atomically(broken, SNAPSHOT.dump(good).replace(b'"group":"shop"', b'"group":"shoq"'))
+    other = RunFolder.of(tmp_path, START + timedelta(hours=3)).snapshot("shop")
+    write_atomically(other, SNAPSHOT.dump(replace(good, group="other")))
+    assert former_snapshot(tmp_path, SHOP, START + timedelta(hours=4)) == good
 
 
 def test_old_runs_and_samples_go_and_a_lag_history_keeps_what_it_has_not_packed(tmp_path: Path) -> None:

@@ -114,7 +114,7 @@ class Planner:
             if self._minute_s >= MINUTE_S - 1e-9:
                 load = float(self._minute.sum()) / MINUTE_S / self._scenario.capacity
                 is_averaged = taken == MINUTE_S and whole > 1
-                self._series.append(load / self._factor(len(self._series)), is_averaged=is_averaged)
+                self._series.extend([load / self._factor(len(self._series))], [is_averaged])
                 self._shares.append(self._minute)
                 self._minute, self._minute_s = np.zeros_like(arrived), 0.0
 

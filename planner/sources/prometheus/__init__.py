@@ -10,7 +10,7 @@ from planner.sources.prometheus.access import Access
 from planner.sources.prometheus.choice import GroupQuery, list_groups
 from planner.sources.prometheus.client import Prometheus
 from planner.sources.prometheus.errors import AmbiguousSeriesError, AnswerError, QueryError, RefusedError
-from planner.sources.prometheus.history import history
+from planner.sources.prometheus.history import group_history, history
 from planner.sources.prometheus.observe import observe_group
 
 __all__ = [
@@ -21,6 +21,7 @@ __all__ = [
     "Prometheus",
     "QueryError",
     "RefusedError",
+    "group_history",
     "history",
     "list_groups",
     "observe_group",

@@ -53,6 +53,15 @@ def history(
     )
 
 
+def group_history(
+    prometheus: Prometheus, query: GroupQuery, since: datetime, until: datetime
+) -> tuple[GroupPoint, ...]:
+    """Return the ``points`` of ``history`` alone: days of a group of many queues take no more than its points do."""
+    choice = choose(prometheus, query, since, until)
+    metrics = read_metrics(prometheus, choice, since, until, max(STEP_S, choice.family.refresh_s))
+    return group_points(metrics, choice.topics)
+
+
 def read_metrics(
     prometheus: Prometheus, choice: Choice, since: datetime, until: datetime, step_s: float
 ) -> GroupMetrics:

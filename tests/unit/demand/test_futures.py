@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 
 from planner.decision.horizon import DEFAULT_HORIZON, horizon_bins
-from planner.demand.futures import FutureSettings, futures
+from planner.demand.futures import DEFAULT_FUTURES, FutureSettings, futures
 from planner.demand.series import LevelSettings, LoadSeries
 from planner.snapshot.settings import RECENT
 
@@ -78,6 +78,20 @@ def test_what_a_snapshot_carries_of_the_past_is_enough_to_look_for_minutes_like_
     minutes = int(RECENT.total_seconds() // 60)
     series = LoadSeries(load=(10.0 + np.arange(minutes) % 7).tolist())
     assert len(futures(series, horizon_bins(DEFAULT_HORIZON, shortest_s), FutureSettings(paths=8))) == 8 + 8
+
+
+def test_a_mean_of_hours_lends_no_errors() -> None:
+    """A day that was observed as one, and one of noise that ends calm: red where the first is like now."""
+    noisy = 10.0 * np.exp(np.random.default_rng(3).normal(0.0, 0.5, 1430))
+    load = [*[10.0] * 1440, *noisy, *[10.0] * 10]
+    averaged = [False, *[True] * 1439, *[False] * 1440]
+
+    def calm(series: LoadSeries, settings: FutureSettings = DEFAULT_FUTURES) -> int:
+        return int((np.ptp(futures(series, (5, 5), settings), axis=1) < 1e-3).sum())
+
+    assert calm(LoadSeries(load=load)) >= 12
+    assert calm(LoadSeries(load=load, averaged=averaged)) < 4  # of the last minutes of the first day
+    assert calm(LoadSeries(load=load, averaged=averaged), FutureSettings(similar=0)) == 1  # that of the calm end
 
 
 def test_without_history_the_futures_are_wide_around_the_level() -> None:
