@@ -32,7 +32,8 @@ class PastLoad:
             raise ValueError(f"a past load to end with a minute, not at {self.until.isoformat()}")
         if not 0 < len(self.rates) <= MOST_MINUTES:
             raise ValueError(f"a past load of 1 to {MOST_MINUTES} minutes, not {len(self.rates)}")
-        if not all(rate is None or (isfinite(rate) and rate >= 0) for rate in self.rates):
+        known = [rate for rate in self.rates if rate is not None]
+        if not (isfinite(sum(known)) and min(known, default=0.0) >= 0):
             raise ValueError("rates of a past load to be finite and 0 or more")
         positions = (-1, *self.averaged, len(self.rates))
         if not all(earlier < later for earlier, later in pairwise(positions)):
