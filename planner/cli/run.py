@@ -22,6 +22,7 @@ if TYPE_CHECKING:
     from planner.policies.cluster_reports import ClusterReport
     from planner.policies.fleet import PolicyLocation
     from planner.runs.local_run import Served, Wishes
+    from planner.runs.standing import StandingDecisions
     from planner.storage.run import Run
 
 OBSERVE_S: Final = 60
@@ -85,6 +86,7 @@ def run(
     """
     from planner.policies.fleet import policy_location
     from planner.runs.local_run import Wishes
+    from planner.runs.standing import StandingDecisions
 
     check_output(form, output)
     if page:
@@ -93,12 +95,13 @@ def run(
     period = None if every is None else period_s(every)
     location = policy_location(policies, kubeconfig)
     schedule = Schedule(location, data, observe_seconds, jobs, keep_days, kubeconfig, period)
+    standing = StandingDecisions()
     if period is None:
-        _raise_failures(*_once(schedule, wishes, form, output))
+        _raise_failures(*_once(schedule, wishes, standing, form, output))
         return
     for _ in _starts(period):
         try:
-            _raise_failures(*_once(schedule, wishes, form, output))
+            _raise_failures(*_once(schedule, wishes, standing, form, output))
         except PlannerError as error:
             errors.print(f"planner: {error}", style="red")
 
@@ -155,8 +158,13 @@ def _starts(seconds: int) -> Iterator[None]:
         yield
 
 
-def _once(schedule: Schedule, wishes: "Wishes", form: Format | None, output: str | None) -> "tuple[RunAnswer, str]":
-    """Do one run and print what came of it; return that, and its counts in a sentence."""
+def _once(
+    schedule: Schedule, wishes: "Wishes", standing: "StandingDecisions", form: Format | None, output: str | None
+) -> "tuple[RunAnswer, str]":
+    """Do one run and print what came of it; return that, and its counts in a sentence.
+
+    Decisions that are ``standing`` by what it reads are not made anew.
+    """
     from planner.documents.policy_folder import read_policies
     from planner.policies.cluster_reports import report_run
     from planner.runs.conclude import failures_of, run_summary
@@ -171,11 +179,16 @@ def _once(schedule: Schedule, wishes: "Wishes", form: Format | None, output: str
         )
     kept = tuple(read_policies(run.policies))
     with errors.status(f"deciding for {len(kept)} policies"):
-        served = tuple(serve_all(run, wishes, schedule.jobs))
+        confirmed = standing.check(run, kept)
+        names = [result.decided["policy"] for result in confirmed]
+        fresh = list(serve_all(run, wishes, schedule.jobs, names))
+        standing.remember(run, fresh)
+    served = tuple(sorted([*confirmed, *fresh], key=lambda result: result.decided["policy"]))
     forget(run.data, kept, run.until, schedule.keep_days)
     decided = [result.decided for result in served]
     pages = {result.decided["policy"]: result.without_page for result in served if result.without_page is not None}
-    report = report_run(run, decided, _next_start(schedule, began, run))
+    made_in = {result.decided["policy"]: result.made_in for result in confirmed if result.made_in is not None}
+    report = report_run(run, decided, _next_start(schedule, began, run), made_in)
     failures = {**failures_of(run, decided, pages), **report.failures}
     done = RunAnswer(
         run, served, report, failures, len(unread) == len(kept) and all(e.can_retry for e in unread.values())
@@ -221,6 +234,7 @@ def _print(done: RunAnswer, counts: str, answer: Answer) -> None:
             "page": served.page,
             "dataAgeSeconds": served.data_age_s,
             "planObject": plans.get(served.decided["policy"]),
+            "decidedIn": None if served.made_in is None else str(served.made_in.path),
         }
         for served in done.served
     ]

@@ -33,11 +33,19 @@ class GroupWeighing:
     """A group ready to be weighed, with the outcome of each of its counts.
 
     The ``hot`` queue takes more than a consumer and is left out, and so are all counts below the present one.
+    ``served`` has what counts of each queue's messages per second, ``served_share`` its part of all that arrives.
     """
 
     weighing: Weighing
     outcomes: Mapping[int, CandidateOutcome]
     hot: Queue | None
+    served: Mapping[Queue, float]
+    served_share: float
+
+    def state_of(self, snapshot: GroupSnapshot) -> GroupState:
+        """Return the state of the group by the snapshot's lags; members, owners and strategy are as they were."""
+        share = float(self.weighing.shares[self.weighing.counts.index(snapshot.count)])
+        return _state(snapshot, self.outcomes, _waiting(snapshot, self.served, self.hot), self.served, share)
 
 
 def weighing_of(
@@ -78,7 +86,7 @@ def weighing_of(
     if events:
         minutes = sum(weighing.bins_min)
         weighing = replace(weighing, events=_events(snapshot, events, minutes, known, served, capacity))
-    return GroupWeighing(weighing, chosen, hot)
+    return GroupWeighing(weighing, chosen, hot, served, _served_share(known, served))
 
 
 def _expected(snapshot: GroupSnapshot, rates: Mapping[Queue, float]) -> dict[Queue, float]:

@@ -94,6 +94,14 @@ class LoadSeries:
         other._load, other._level, other._summed = (line * factor for line in (self._load, self._level, self._summed))
         return other
 
+    def followed_by(self, load: Sequence[float], averaged: Sequence[bool] | None = None) -> "LoadSeries":
+        """Return the series with the load of the next minutes behind it; this one stays as it is."""
+        other = copy(self)
+        lines = self._load, self._level, self._summed, self._observed
+        other._load, other._level, other._summed, other._observed = (line.copy() for line in lines)
+        other.extend(load, averaged)
+        return other
+
     def append(self, load: float) -> None:
         """Add the load of the next minute."""
         self.extend([load])

@@ -23,6 +23,7 @@ from planner.text.printable import one_line
 
 if TYPE_CHECKING:
     from planner.deployments.api import RolloutApi
+    from planner.storage.layout import RunFolder
     from planner.storage.run import Decided, Run
 
 log = logging.getLogger(__name__)
@@ -48,27 +49,39 @@ def report_refused(fleet: Fleet) -> Mapping[str, str]:
     return {str(fleet.origin.namespace): str(result)} if isinstance(result, PlannerError) else result
 
 
-def report_run(run: "Run", decided: "Sequence[Decided]", next_look_at: datetime | None = None) -> ClusterReport:
+def report_run(
+    run: "Run",
+    decided: "Sequence[Decided]",
+    next_look_at: datetime | None = None,
+    made_in: "Mapping[str, RunFolder] | None" = None,
+) -> ClusterReport:
     """Create the plan objects of a run's decisions and write each policy's status, where its policies are objects.
 
     A policy whose open plan is in the namespace gets no other. No approval is sent: the controller approves by a
     policy's criteria, people by ``planner approve``. ``next_look_at`` is when the next run is due, where that is known.
-    A run on files leaves nothing.
+    ``made_in`` are the former runs that made the decisions which stand, by policy. A run on files leaves nothing.
     """
     origin = read_origin(run.folder)
     if origin is None:
         return ClusterReport()
-    report = attempt(str(origin.namespace), "report", _report_run, run, decided, origin, next_look_at)
+    report = attempt(str(origin.namespace), "report", _report_run, run, decided, origin, next_look_at, made_in or {})
     if isinstance(report, PlannerError):
         return ClusterReport(failures={str(origin.namespace): str(report)})
     return report
 
 
 def _report_run(
-    run: "Run", decided: "Sequence[Decided]", origin: PolicyOrigin, next_look_at: datetime | None
+    run: "Run",
+    decided: "Sequence[Decided]",
+    origin: PolicyOrigin,
+    next_look_at: datetime | None,
+    made_in: "Mapping[str, RunFolder]",
 ) -> ClusterReport:
     plans, failures = _plans(decided, origin, run.until)
-    news = {line["policy"]: _news(run, line, plans.get(line["policy"])) for line in decided}
+    news = {
+        line["policy"]: _news(made_in.get(line["policy"], run.folder), line, plans.get(line["policy"]))
+        for line in decided
+    }
     unwritten = _report(origin, news, run.until, next_look_at)
     return ClusterReport(plans, {**unwritten, **failures})
 
@@ -122,18 +135,18 @@ def _create(api: "RolloutApi", namespace: str, file: Path) -> str:
     return ClusterPlans(api, namespace).create(unapproved(read_document(file))).name
 
 
-def _news(run: "Run", line: "Decided", plan: str | None) -> News:
+def _news(folder: "RunFolder", line: "Decided", plan: str | None) -> News:
     current, target = line["from"], line["to"]
     if current is None or target is None:
         return NoDecisionNews(line["reason"], is_stalled=False)
-    capacity = attempt(line["policy"], "report", _learned_capacity, run, line["policy"])
+    capacity = attempt(line["policy"], "report", _learned_capacity, folder, line["policy"])
     learned = None if isinstance(capacity, PlannerError) else capacity
     return DecisionNews(current, target, line["hold"], line["reason"], plan, learned)
 
 
-def _learned_capacity(run: "Run", policy: str) -> LearnedCapacity | None:
+def _learned_capacity(folder: "RunFolder", policy: str) -> LearnedCapacity | None:
     """Return what the policy's snapshot learned of one consumer's capacity; ``None`` where it is stated or unknown."""
-    capacity = SNAPSHOT.read(run.folder.snapshot(policy)).capacity
+    capacity = SNAPSHOT.read(folder.snapshot(policy)).capacity
     if capacity is None or not (capacity.observations or capacity.is_lower_bound):
         return None
     return LearnedCapacity(

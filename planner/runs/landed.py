@@ -1,6 +1,7 @@
 """Samples on their way to disk and back: a watch's readings are written, landed samples of both layouts are read."""
 
-from collections.abc import Callable
+from collections.abc import Callable, Collection, Mapping
+from contextlib import suppress
 from dataclasses import dataclass, field
 from datetime import datetime
 from pathlib import Path
@@ -8,9 +9,9 @@ from pathlib import Path
 from planner.documents.data import SAMPLE
 from planner.errors import BadInputError, DocumentError, why_unread
 from planner.model.samples import GroupSample
-from planner.storage.landing import GroupKey, LandedSample, samples_of_group
-from planner.storage.layout import file_name, time_name
-from planner.storage.readings import MOST_READING_BYTES, write_reading
+from planner.storage.landing import GroupKey, LandedSample, samples_of_group, samples_of_reading
+from planner.storage.layout import cluster_readings, file_name, time_name
+from planner.storage.readings import MOST_READING_BYTES, time_of_reading, write_reading
 
 
 @dataclass(slots=True)
@@ -73,3 +74,29 @@ def newest_sample(data: Path, key: GroupKey, at: datetime) -> GroupSample | None
     # Names have the time to the millisecond only, so the sample itself has the last word.
     samples = map(read_sample, samples_of_group(data, key, time_name(at)))
     return next((sample for sample in samples if sample.at <= at), None)
+
+
+def newest_of_groups(
+    data: Path, keys: Collection[GroupKey], since: datetime, until: datetime
+) -> Mapping[GroupKey, GroupSample]:
+    """Return the newest sample of each group among the readings from ``since`` to ``until``.
+
+    A group of which none can be read there is left out. Each file is gone through once, whatever the number of groups.
+    """
+    newest: dict[GroupKey, GroupSample] = {}
+    for system, cluster in sorted({key[:2] for key in keys}):
+        of_cluster = {key for key in keys if key[:2] == (system, cluster)}
+        for path in _readings_between(cluster_readings(data, system, cluster), time_name(since), time_name(until)):
+            for landed in samples_of_reading(path)[0]:
+                if landed.key in of_cluster and landed.key not in newest:
+                    with suppress(BadInputError):
+                        newest[landed.key] = read_sample(landed)
+            if of_cluster <= newest.keys():
+                break
+    return newest
+
+
+def _readings_between(folder: Path, since: str, until: str) -> list[Path]:
+    """Return the readings of that time, the newest first."""
+    times = ((time, path) for path in folder.glob("*.jsonl") if (time := time_of_reading(path)) is not None)
+    return [path for _, path in sorted((pair for pair in times if since <= pair[0] <= until), reverse=True)]

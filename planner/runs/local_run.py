@@ -5,13 +5,14 @@ processes at a time: one group is in memory for each of them, however many polic
 system kills costs its own policy alone.
 """
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Collection, Iterator, Sequence
 from dataclasses import dataclass, replace
 from datetime import UTC, datetime
 from functools import partial
 from pathlib import Path
 
 from planner import pipeline
+from planner.decision.standing import StandingDecision, standing_decision
 from planner.documents.plan import read_document
 from planner.documents.policy import ConsumerScalingPolicy, read_policy
 from planner.errors import BadInputError, PlannerError
@@ -23,6 +24,7 @@ from planner.runs.plan import plan_policy
 from planner.runs.policy_stages import give_up, snapshot_of_samples, write_decision, write_snapshot
 from planner.runs.processes import KilledError, in_processes
 from planner.storage.files import write_atomically
+from planner.storage.layout import RunFolder
 from planner.storage.run import Decided, Run
 
 
@@ -31,12 +33,16 @@ class Served:
     """What came of one policy. ``page`` is its page's file, ``without_page`` why there is none though one was due.
 
     ``data_age_s`` is how old the group's newest sample was when its decision was written, ``None`` without a decision.
+    ``made_in`` is the run that decided where the decision of a former one stands; ``standing`` is a decision that the
+    next runs may find to stand.
     """
 
     decided: Decided
     page: str | None = None
     without_page: str | None = None
     data_age_s: float | None = None
+    made_in: RunFolder | None = None
+    standing: StandingDecision | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -47,12 +53,12 @@ class Wishes:
     plans: Path | None = None
 
 
-def serve_all(run: Run, wishes: Wishes, jobs: int) -> Iterator[Served]:
+def serve_all(run: Run, wishes: Wishes, jobs: int, left_out: Collection[str] = ()) -> Iterator[Served]:
     """Yield what came of each policy that the run keeps, by name; at most ``jobs`` are worked on at a time.
 
-    A policy whose process is killed is tried once more, alone.
+    Those ``left_out`` have their decision already. A policy whose process is killed is tried once more, alone.
     """
-    parts = _together(run)
+    parts = [names for names in _together(run) if not set(names) <= set(left_out)]
     for names, result in zip(parts, in_processes(partial(serve, run, wishes=wishes), parts, jobs), strict=True):
         yield from _killed(run, names, result) if isinstance(result, KilledError) else result
 
@@ -85,25 +91,35 @@ def serve(run: Run, names: Sequence[str], wishes: Wishes) -> list[Served]:
     ``names`` are the policies of one target: each is decided on before the plan of one for all of them is made.
     """
     policies = [read_policy(run.policies / f"{name}.yaml") for name in names]
-    ages = [_age_at_decision(run, policy) for policy in policies]
-    return [_plan(run, policy, age_s, wishes) for policy, age_s in zip(policies, ages, strict=True)]
+    fresh = [_try_to_decide(run, policy) for policy in policies]
+    return [_plan(run, policy, decision, wishes) for policy, decision in zip(policies, fresh, strict=True)]
 
 
-def _age_at_decision(run: Run, policy: ConsumerScalingPolicy) -> float | PlannerError:
+@dataclass(frozen=True, slots=True)
+class _Fresh:
+    """A decision just made: how old the group's newest sample then was, in seconds, and as one that may stand."""
+
+    age_s: float
+    standing: StandingDecision | None
+
+
+def _try_to_decide(run: Run, policy: ConsumerScalingPolicy) -> _Fresh | PlannerError:
     name = policy.metadata.name
-    age_s = attempt(name, "decide", _decide, run, policy)
-    if isinstance(age_s, PlannerError):
-        give_up(run.folder, name, age_s)
-    return age_s
+    fresh = attempt(name, "decide", _decide, run, policy)
+    if isinstance(fresh, PlannerError):
+        give_up(run.folder, name, fresh)
+    return fresh
 
 
-def _plan(run: Run, policy: ConsumerScalingPolicy, age_s: float | PlannerError, wishes: Wishes) -> Served:
+def _plan(run: Run, policy: ConsumerScalingPolicy, fresh: _Fresh | PlannerError, wishes: Wishes) -> Served:
     name = policy.metadata.name
     planned = plan_policy(run, policy)
     decided = attempt(name, "plan", _with_copy, planned, wishes.plans)
     if isinstance(decided, PlannerError):
         return Served({**planned, "to": None, "reason": str(decided)})
-    served = Served(decided, data_age_s=None if isinstance(age_s, PlannerError) else age_s)
+    served = Served(decided)
+    if isinstance(fresh, _Fresh):
+        served = replace(served, data_age_s=fresh.age_s, standing=fresh.standing)
     if not wishes.with_pages or decided["to"] is None:
         return served
     page = write_policy_page(run, policy)
@@ -112,8 +128,8 @@ def _plan(run: Run, policy: ConsumerScalingPolicy, age_s: float | PlannerError, 
     return replace(served, page=str(page))
 
 
-def _decide(run: Run, policy: ConsumerScalingPolicy) -> float:
-    """Write the policy's snapshot and decision; return how old its newest sample then is, in seconds."""
+def _decide(run: Run, policy: ConsumerScalingPolicy) -> _Fresh:
+    """Write the policy's snapshot and decision; return how old its newest sample then is."""
     name = policy.metadata.name
     problem = read_problems(run.folder).get(name)
     if problem is not None:
@@ -123,8 +139,12 @@ def _decide(run: Run, policy: ConsumerScalingPolicy) -> float:
     former = former_snapshot(run.data, policy, run.until)
     snapshot = snapshot_of_samples(policy, samples, period_s, run.until, former)
     write_snapshot(run.folder, name, snapshot)
-    write_decision(run.folder, policy, snapshot, pipeline.simulate(snapshot, policy))
-    return (datetime.now(UTC) - samples[-1].at).total_seconds()
+    outcomes = pipeline.simulate(snapshot, policy)
+    record = write_decision(run.folder, policy, snapshot, outcomes)
+    age_s = (datetime.now(UTC) - samples[-1].at).total_seconds()
+    if policy.shared_with:
+        return _Fresh(age_s, None)
+    return _Fresh(age_s, standing_decision(snapshot, outcomes, policy.objective, record.decision, samples[-1]))
 
 
 def _with_copy(decided: Decided, plans: Path | None) -> Decided:

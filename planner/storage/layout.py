@@ -22,6 +22,7 @@
     runs/<run>/snapshots/<policy>.json                             what is true, one file a policy
     runs/<run>/outcomes/*.parquet                                  candidates of all policies (Spark)
     runs/<run>/set-aside.json                                      file -> why it was set aside in this run (Spark)
+    runs/<run>/stands.json                         policy -> folder of the former run whose decision stands
     runs/<run>/results.json                                        what came of every policy, one line each (Spark)
     runs/<run>/stages.json                                         each stage's counts and seconds (Spark)
     runs/<run>/<policy>/decision.yaml                              what was decided, or else
@@ -230,6 +231,11 @@ class RunFolder:
     def origin(self) -> Path:
         """The namespace and objects that the policies were read from; only of a run on policies of a cluster."""
         return self.path / "origin.json"
+
+    @property
+    def stands(self) -> Path:
+        """Which former run's decision stands, by policy: the name of its folder."""
+        return self.path / "stands.json"
 
     @property
     def set_aside(self) -> Path:
