@@ -8,7 +8,7 @@ import math
 from collections import defaultdict
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
-from datetime import datetime, timedelta
+from datetime import UTC, datetime, timedelta
 
 from planner.decision.decision import Decision, HoldCause
 from planner.decision.group_weighing import GroupWeighing, weighing_of
@@ -31,6 +31,7 @@ LONGEST = timedelta(minutes=30)
 MOST_GROWTH = 1.1
 """The busiest consumer's part of the load may grow by this factor, and by what chance does to so many messages."""
 CHANCE = 3.0
+AT_ANY_TIME = datetime(2000, 1, 1, tzinfo=UTC)
 SMALL_CHANGE = 0.1
 """A load that differs from the level by less than this part is looked at each minute, not at each look."""
 SAME_COST_S = HOUR_S * 10.0**-DECIMALS
@@ -186,4 +187,8 @@ def offsets_of(sample: GroupSample) -> Mapping[Queue, QueueOffsets]:
 def _fixed(sample: GroupSample) -> tuple[object, ...]:
     """Return what of a sample has to stay as it is for a decision to stand."""
     members = [(member.identity, member.owned) for member in sample.members]
-    return members, sample.routes, sample.kafka, sample.deployment, sample.problems, sample.unlisted_activity
+    unlisted = sample.unlisted_activity
+    hidden = unlisted and (unlisted.proxies, unlisted.has_popped, unlisted.is_complete)
+    # When the target was read is of every look; its version is another with each status that a controller writes.
+    target = sample.deployment and replace(sample.deployment, at=AT_ANY_TIME, resource_version="")
+    return members, sample.routes, sample.kafka, target, sample.problems, hidden

@@ -103,6 +103,15 @@ def test_what_is_not_as_it_was_makes_a_decision_due(changed: Callable[[GroupSamp
     assert not standing(samples).stands(changed(samples[BEFORE]))
 
 
+def test_a_target_that_was_only_read_again_changes_nothing() -> None:
+    """Red where the time of its reading, or the version that each written status gives it, makes a decision due."""
+    target = deployment(["10.0.0.1", "10.0.0.2", "10.0.0.3"])
+    samples = [replace(sample, deployment=target) for sample in world(lambda _: 210.0, BEFORE + 1)]
+    later = replace(target, at=target.at + timedelta(seconds=30), resource_version="another")
+    assert standing(samples).stands(replace(samples[BEFORE], deployment=later))
+    assert not standing(samples).stands(replace(samples[BEFORE], deployment=replace(later, ready=2)))
+
+
 def test_load_that_moves_to_one_consumer_makes_a_decision_due() -> None:
     """The total stays, and all of it comes to two queues from now on: red where only the total is looked at."""
     samples = world(lambda _: 210.0, BEFORE + 20)
