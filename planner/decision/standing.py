@@ -9,6 +9,7 @@ from collections import defaultdict
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from datetime import UTC, datetime, timedelta
+from zlib import crc32
 
 from planner.decision.decision import Decision, HoldCause
 from planner.decision.group_weighing import GroupWeighing, weighing_of
@@ -57,7 +58,9 @@ class StandingDecision:
         self._snapshot, self._sample, self._group = snapshot, sample, group
         self._looked_at, self._offsets = sample.at, offsets_of(sample)
         self._spans: list[_Span] = []
-        self._weighed_at, self._backlog = sample.at, group.weighing.state.backlog
+        # Groups that were decided on at one time are not weighed again at one time.
+        self._weighed_at = sample.at - MINUTE * (crc32(sample.group.encode()) % 60 / 60)
+        self._backlog = group.weighing.state.backlog
 
     def stands(self, sample: GroupSample) -> bool:
         """Return whether the present count is still the cheapest one by what a later sample shows.

@@ -1,6 +1,7 @@
 """``ConsumerScalingPolicy``: what somebody wants for one consumer group."""
 
-from functools import cache
+from copy import deepcopy
+from functools import cache, lru_cache
 from pathlib import Path
 from typing import Annotated, Any, Final, Literal, Self
 
@@ -213,9 +214,25 @@ class ConsumerScalingPolicy(SpecModel):
         )
 
 
+MOST_KEPT, MOST_KEPT_TEXT = 4096, 16_384
+"""Of so many policies, of so many characters each, what their text says is kept."""
+
+
 def parse_policy(text: str, where: str) -> ConsumerScalingPolicy:
     """Return the policy in ``text``; ``where`` names the file in errors. Raises ``DocumentError``."""
-    return policy_of(load_yaml(text, where), where)
+    if len(text) > MOST_KEPT_TEXT:
+        return policy_of(load_yaml(text, where), where)
+    try:
+        document = _document_in(text)
+    except DocumentError:
+        document = load_yaml(text, where)
+    return policy_of(deepcopy(document), where)
+
+
+@lru_cache(maxsize=MOST_KEPT)
+def _document_in(text: str) -> object:
+    """Return what the YAML says: a process that looks every 30 s reads the same policies each time."""
+    return load_yaml(text, "policy")
 
 
 def policy_of(document: object, where: str) -> ConsumerScalingPolicy:

@@ -5,10 +5,11 @@ import re
 import shutil
 from collections.abc import Mapping, Sequence
 from dataclasses import asdict, dataclass, field, replace
+from functools import lru_cache
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final
 
-from planner.documents.policy import ConsumerScalingPolicy, parse_policy, policy_text
+from planner.documents.policy import MOST_KEPT, ConsumerScalingPolicy, parse_policy, policy_text
 from planner.documents.policy_folder import policy_files, twins
 from planner.documents.yaml import dump_yaml
 from planner.errors import BadInputError, DocumentError, PlannerError, StorageError
@@ -174,11 +175,17 @@ def decided_every(fleet: Fleet, period_s: float | None) -> Fleet:
     return replace(fleet, files=tuple(_decided_every(file, period_s) for file in fleet.files))
 
 
+@lru_cache(maxsize=MOST_KEPT)
+def _yaml_of(policy: str) -> str:
+    """Return a policy's JSON as YAML: a process that looks every 30 s writes the same ones each time."""
+    return dump_yaml(json.loads(policy))
+
+
 def _decided_every(file: PolicyFile, period_s: float) -> PolicyFile:
     if file.policy.objective.wait is None or file.policy.spec.objective.decided_every_seconds is not None:
         return file
     policy = file.policy.decided_every(period_s)
-    return PolicyFile(policy, dump_yaml(policy.model_dump(mode="json", by_alias=True, exclude_unset=True)))
+    return PolicyFile(policy, _yaml_of(policy.model_dump_json(by_alias=True, exclude_unset=True)))
 
 
 def other_periods(fleet: Fleet, period_s: float | None) -> Mapping[str, str]:
