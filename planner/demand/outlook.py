@@ -32,7 +32,7 @@ EVERY_MIN = 10
 class Stretch:
     """One stretch of the time ahead, in minutes from now; loads in messages per second.
 
-    Of ``forecasts`` earlier ones of this stretch that are over, ``inside`` lay between their ``low`` and ``high``;
+    Of ``forecasts`` of this stretch in the last three days that are over, ``inside`` lay between ``low`` and ``high``;
     ``level_miss`` is by how much the level alone missed, as a share of it in the median, ``None`` without any.
     ``widened`` is the factor by which the band was made wider on each side, because earlier ones were too narrow; 1
     where they were wide enough. Earlier bands count as they were then: wider by what was known to be over by then.
@@ -87,11 +87,8 @@ class _Record:
 
     def widening(self, minutes: int) -> float:
         """Return the factor for a band that is made after so many minutes; 1 where too few bands are over."""
-        over = bisect_right(self.ends, minutes)
-        lately = self.excesses[max(over - LATELY, 0) : over]
-        if len(lately) < LEAST_OVER:
-            return 1.0
-        return max(1.0, float(np.quantile(lately, PROMISED)))
+        over = self.excesses[: bisect_right(self.ends, minutes)]
+        return max(1.0, float(np.quantile(over, PROMISED))) if len(over) >= LEAST_OVER else 1.0
 
 
 def outlook(snapshot: GroupSnapshot) -> Outlook | None:
@@ -137,9 +134,10 @@ def _bands(paths: Floats) -> list[tuple[float, float, float]]:
 
 
 def _records(whole: LoadSeries) -> list[_Record]:
-    """Return for each stretch how earlier forecasts did, made anew from what was known then."""
+    """Return for each stretch how the ``LATELY`` last forecasts did, made anew from what was known then."""
     records = [_Record() for _ in BINS_MIN]
-    for known in range(EVERY_MIN, len(whole), EVERY_MIN):
+    skipped = max((len(whole) - 1) // EVERY_MIN - LATELY, 0)
+    for known in range(EVERY_MIN * (skipped + 1), len(whole), EVERY_MIN):
         series = whole.known_after(known)
         bands, level = _bands(futures(series, BINS_MIN)), float(series.level[-1])
         edges = known + np.concatenate(([0], np.cumsum(BINS_MIN)))
