@@ -14,6 +14,9 @@ from planner.documents.policy import parse_policy
 from planner.errors import UnknownNameError
 from planner.model.points import MetricHistory
 from planner.model.queues import TopicPartition
+from planner.model.routes import PartitionRoute, RouteTable
+from planner.model.samples import GroupSample, QueueOffsets
+from planner.runs.policy_stages import snapshot_of_samples
 from planner.sources.past import read_past
 from planner.sources.prometheus import Access, AmbiguousSeriesError, GroupQuery, Prometheus, history, list_groups
 from planner.sources.prometheus import observe_group as observe
@@ -344,3 +347,35 @@ def test_a_policy_that_names_the_server_gets_its_groups_past(world: World) -> No
     assert {(point.arrival_rate, point.lag) for point in past.points} == {(21.0, 1000)}
     assert {interval.queue.topic for interval in past.intervals} == {"long-topic"}
     assert read_past(parse_policy(text, "p.yaml"), END - timedelta(hours=6), END) is None
+
+
+def test_a_first_snapshot_of_a_policy_that_names_the_server_knows_a_week(world: World) -> None:
+    """Red where only the six hours of ``recent`` are asked for, or where the group's queues are not added up."""
+    text = kafka_policy("127.0.0.1:9092", "long")
+    named = text.replace("group: long}", f"group: long, prometheus: {{url: '{world.prometheus.url}'}}}}")
+    partitions = [TopicPartition("long-topic", number) for number in range(2)]
+    routes = RouteTable(partitions=tuple(PartitionRoute(partition, 0) for partition in partitions))
+    samples = [
+        GroupSample(
+            "kafka",
+            "test",
+            "long",
+            END - timedelta(seconds=age_s),
+            0.0,
+            routes,
+            (),
+            tuple(
+                QueueOffsets(partition, 10_000_000 - 10 * age_s, 10_000_000 - 10 * age_s) for partition in partitions
+            ),
+        )
+        for age_s in (60, 0)
+    ]
+    taken = snapshot_of_samples(parse_policy(named, "p.yaml"), samples, 60.0, END)
+    assert taken.past_load is not None
+    assert taken.past_load.until == END - timedelta(hours=6)
+    assert len(taken.past_load.rates) == 7 * 1440 - 6 * 60
+    assert set(taken.past_load.rates) == {21.0}
+    assert len(taken.past_load.averaged) == len(taken.past_load.rates) * 4 // 5
+    assert not any("was not read" in problem for problem in taken.problems)
+    later = snapshot_of_samples(parse_policy(named, "p.yaml"), samples, 60.0, END, taken)
+    assert later.past_load == taken.past_load
