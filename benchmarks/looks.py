@@ -1,6 +1,6 @@
 """Looks of ``planner run --every`` at many groups, of which nothing has changed since the first one.
 
-    python -m benchmarks.looks 1000
+    python -m benchmarks.looks 1000            # or: python -m benchmarks looks
 
 Groups of 32 queues and 3 members, a reading every 30 s for half an hour before. Printed for each look: its seconds and
 those of the processor, beside a look that decides on every group. Brokers are not read: ``benchmarks/groups_*.py`` has
@@ -38,7 +38,7 @@ TEXT = POLICY.replace(
 
 def main() -> None:
     """Print one line a look."""
-    count = int(sys.argv[1]) if len(sys.argv) > 1 else 1000
+    count = next((int(word) for word in sys.argv[1:] if word.isdecimal()), 1000)
     with tempfile.TemporaryDirectory(prefix="planner-looks-") as folder:
         looks(Path(folder), [f"group-{number:05}" for number in range(count)])
 
