@@ -78,7 +78,8 @@ def run(
     the planner holds (IncompleteData); runs have to come at least twice a window. Where planner sample stands, a run
     takes one sample and decides. One line a policy says what came of it. Nothing is approved that the policy's own
     criteria do not approve, and nothing is applied. With k8s://NAMESPACE each policy's status says what came of it,
-    and its plan is created there, for others to approve.
+    and its plan is created there, for others to approve. With --every a decision to stay stands until something has
+    changed that it rests on.
 
     Exit codes: 0 every policy has its decision (a hold is one), 1 some have none, no page, plan object or status, each
     named with its reason, 2 no policy can be used, 3 not one group, or the cluster, could be read. With --every
