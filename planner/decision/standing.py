@@ -1,6 +1,6 @@
-"""A decision to stay that is looked at again: load and lag are new, and all else is as the decision knew it.
+"""A decision to stay that is checked again: load and lag are new, and all else is as the decision knew it.
 
-A look costs some milliseconds a group so, as no change is forecast anew: what one costs rests on members, owners,
+A check costs some milliseconds a group so, as no change is forecast anew: what one costs rests on members, owners,
 queues and strategy, and on rates only as far as these shift between the queues.
 """
 
@@ -34,14 +34,14 @@ MOST_GROWTH = 1.1
 CHANCE = 3.0
 AT_ANY_TIME = datetime(2000, 1, 1, tzinfo=UTC)
 SMALL_CHANGE = 0.1
-"""A load that differs from the level by less than this part is looked at each minute, not at each look."""
+"""A load that differs from the level by less than this part is weighed each minute, not at each check."""
 SAME_COST_S = HOUR_S * 10.0**-DECIMALS
 """Counts that cost the same but for this are equal, and the present one stays."""
 
 
 @dataclass(frozen=True, slots=True)
 class _Span:
-    """Messages per second of all data queues between two looks, ``seconds`` apart, the second one at ``at``."""
+    """Messages per second of all data queues between two samples, ``seconds`` apart, the second one of ``at``."""
 
     at: datetime
     seconds: float
@@ -49,14 +49,14 @@ class _Span:
 
 
 class StandingDecision:
-    """A decision to stay, made on ``snapshot``, whose offsets are those of ``sample``; each look goes on from the last.
+    """A decision to stay, made on ``snapshot``, whose offsets are those of ``sample``; each check goes on from it.
 
     ``group`` is the group as the decision weighed it.
     """
 
     def __init__(self, snapshot: GroupSnapshot, sample: GroupSample, group: GroupWeighing) -> None:
         self._snapshot, self._sample, self._group = snapshot, sample, group
-        self._looked_at, self._offsets = sample.at, offsets_of(sample)
+        self._sampled_at, self._offsets = sample.at, offsets_of(sample)
         self._spans: list[_Span] = []
         # Groups that were decided on at one time are not weighed again at one time.
         self._weighed_at = sample.at - MINUTE * (crc32(sample.group.encode()) % 60 / 60)
@@ -69,7 +69,7 @@ class StandingDecision:
         a queue counts anew, or the decision is too old: a new one is due then.
         """
         offsets = offsets_of(sample)
-        is_later = self._looked_at < sample.at <= self._snapshot.at + LONGEST
+        is_later = self._sampled_at < sample.at <= self._snapshot.at + LONGEST
         if not is_later or _fixed(sample) != _fixed(self._sample) or not self._are_known(offsets):
             return False
         self._learn(sample.at, offsets)
@@ -87,7 +87,7 @@ class StandingDecision:
         """Return whether a minute has passed since counts were weighed, or load or backlog are others by much."""
         level = float(self._group.weighing.series.level[-1])
         change = abs(self._spans[-1].arrival_rate * self._unit - level)
-        is_due = (self._looked_at - self._weighed_at) >= MINUTE
+        is_due = (self._sampled_at - self._weighed_at) >= MINUTE
         return is_due or backlog > self._backlog or change > SMALL_CHANGE * level
 
     @property
@@ -101,13 +101,13 @@ class StandingDecision:
         return self._group.served_share / self._snapshot.capacity.sure_messages_per_s
 
     def _series(self) -> LoadSeries:
-        """Return the load by minute up to the last look; the last minute ends then."""
-        minutes = minute_load(self._spans, self._looked_at)
+        """Return the load by minute up to the newest sample; the last minute ends then."""
+        minutes = minute_load(self._spans, self._sampled_at)
         loads = [rate * self._unit for rate in minutes.rates]
         return self._group.weighing.series.followed_by(loads, minutes.averaged)
 
     def _are_known(self, offsets: Mapping[Queue, QueueOffsets]) -> bool:
-        """Return whether every queue shows its lag, and goes on from where it was at the last look."""
+        """Return whether every queue shows its lag, and goes on from where it was in the last sample."""
         return all(
             queue in offsets
             and offsets[queue].lag is not None
@@ -116,11 +116,11 @@ class StandingDecision:
         )
 
     def _learn(self, at: datetime, offsets: Mapping[Queue, QueueOffsets]) -> None:
-        """Add the load since the last look."""
+        """Add the load since the last sample."""
         arrived = sum(offsets[queue].broker_offset - self._offsets[queue].broker_offset for queue in self._queues)
-        seconds = (at - self._looked_at).total_seconds()
+        seconds = (at - self._sampled_at).total_seconds()
         self._spans.append(_Span(at, seconds, arrived / seconds))
-        self._looked_at, self._offsets = at, offsets
+        self._sampled_at, self._offsets = at, offsets
 
     def _is_busiest_busier(self) -> bool:
         """Return whether the busiest consumer has a larger part of the load than the decision went by."""
@@ -151,7 +151,7 @@ def standing_decision(
     decision: Decision,
     sample: GroupSample,
 ) -> StandingDecision | None:
-    """Return the decision on the snapshot as one that can be looked at again; ``sample`` is the snapshot's newest.
+    """Return the decision on the snapshot as one that can be checked again; ``sample`` is the snapshot's newest.
 
     ``None`` for one that changes something, that holds because of anything but costs, or that rests on more than costs:
     on bounds of the policy, known events, or a quiet time after which all pods stop.
@@ -192,6 +192,6 @@ def _fixed(sample: GroupSample) -> tuple[object, ...]:
     members = [(member.identity, member.owned) for member in sample.members]
     unlisted = sample.unlisted_activity
     hidden = unlisted and (unlisted.proxies, unlisted.has_popped, unlisted.is_complete)
-    # When the target was read is of every look; its version is another with each status that a controller writes.
+    # When the target was read is of every sample; its version is another with each status that a controller writes.
     target = sample.deployment and replace(sample.deployment, at=AT_ANY_TIME, resource_version="")
     return members, sample.routes, sample.kafka, target, sample.problems, hidden

@@ -231,7 +231,7 @@ def parse_policy(text: str, where: str) -> ConsumerScalingPolicy:
 
 @lru_cache(maxsize=MOST_KEPT)
 def _document_in(text: str) -> object:
-    """Return what the YAML says: a process that looks every 30 s reads the same policies each time."""
+    """Return what the YAML says: a process that runs every 30 s reads the same policies each time."""
     return load_yaml(text, "policy")
 
 

@@ -223,7 +223,7 @@ class GroupSnapshot:
     each pod, the only ones that it planned for.
     ``new_pods`` is what the policy states of pods that do not run yet.
     ``other_groups`` are those that the same clients serve: one client rebalances for all of them.
-    ``past_load`` is the load of the days before ``recent``, ``None`` where no former snapshot or server told it.
+    ``past_load`` is the load of the days before ``recent``, ``None`` where no former snapshot or server has it.
     """
 
     system: str

@@ -177,7 +177,7 @@ def decided_every(fleet: Fleet, period_s: float | None) -> Fleet:
 
 @lru_cache(maxsize=MOST_KEPT)
 def _yaml_of(policy: str) -> str:
-    """Return a policy's JSON as YAML: a process that looks every 30 s writes the same ones each time."""
+    """Return a policy's JSON as YAML: a process that runs every 30 s writes the same ones each time."""
     return dump_yaml(json.loads(policy))
 
 

@@ -133,7 +133,7 @@ def _apart(times: list[datetime]) -> list[float]:
 
 def _runs_newest_first(data: Path) -> Iterator[str]:
     folder = runs_folder(data)
-    names = sorted(os.listdir(folder), reverse=True) if folder.is_dir() else []  # noqa: PTH208  a month of looks is 86 400
+    names = sorted(os.listdir(folder), reverse=True) if folder.is_dir() else []  # noqa: PTH208  a month of runs is 86 400
     return filter(is_time_name, names)  # as they are taken: most are never asked for
 
 

@@ -1,4 +1,4 @@
-"""What the runs of one process remember of each other: decisions to stay, which a look finds to stand or not."""
+"""What the runs of one process remember of each other: decisions to stay, which the next run finds to stand or not."""
 
 import json
 from collections.abc import Sequence
@@ -26,7 +26,7 @@ class _Kept:
 
 
 class StandingDecisions:
-    """The decisions to stay of the last runs, by policy; those of policies that are gone go with the next look."""
+    """The decisions to stay of the last runs, by policy; those of policies that are gone go with the next run."""
 
     def __init__(self) -> None:
         self._kept: dict[str, _Kept] = {}

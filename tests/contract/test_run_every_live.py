@@ -32,7 +32,7 @@ def policy(bootstrap: str) -> str:
 
 
 def test_a_decision_to_stay_stands_until_a_member_joins(kafka_cluster: KafkaCluster, tmp_path: Path) -> None:
-    """Red where each look decides anew, and where one stands although the group has another member."""
+    """Red where each run decides anew, and where one stands although the group has another member."""
     kafka_cluster.create_topic(GROUP, partitions=6)
     load = kafka_cluster.load().start()
     for client in ("c0", "c1"):

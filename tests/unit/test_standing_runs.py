@@ -20,18 +20,18 @@ from tests.unit.decision.test_standing import BEFORE, EVERY_S, WEIGHED, world
 SAMPLES = world(lambda _: 210.0, BEFORE + 2)
 
 
-def run_at(data: Path, looks: Sequence[GroupSample], problems: dict[str, str] | None = None) -> Run:
-    """Return a run that has read the last of the looks; each lands, and the run keeps the policies of the folder."""
-    for sample in looks:
+def run_at(data: Path, samples: Sequence[GroupSample], problems: dict[str, str] | None = None) -> Run:
+    """Return a run that has read the last of the samples; each lands, and the run keeps the policies of the folder."""
+    for sample in samples:
         write_reading(data, sample.system, sample.cluster, sample.at, {"shop": SAMPLE.dump(sample)})
-    until = looks[-1].at
+    until = samples[-1].at
     run = Run(data, data / "policies", until, until, EVERY_S)
     keep_fleet(read_fleet(data / "policies"), run.folder, problems or {})
     return Run(data, run.folder.policies, until, until, EVERY_S)
 
 
 def decided(data: Path) -> tuple[StandingDecisions, Run, Served]:
-    """Return what a first run remembers, after half an hour of looks."""
+    """Return what a first run remembers, after half an hour of samples."""
     folder = data / "policies"
     folder.mkdir()
     (folder / "shop.yaml").write_text(WEIGHED, encoding="utf-8")
@@ -61,17 +61,17 @@ def test_what_stands_is_not_decided_anew_and_says_when_it_was_decided(tmp_path: 
 def test_what_is_not_known_to_stand_is_forgotten(tmp_path: Path, why: str) -> None:
     """Red where a policy's edit, or a group that was not read, leaves the former decision as it was."""
     standing, _, _ = decided(tmp_path)
-    path, next_look = tmp_path / "policies" / "shop.yaml", SAMPLES[BEFORE]
+    path, next_sample = tmp_path / "policies" / "shop.yaml", SAMPLES[BEFORE]
     if why == "edited":
         path.write_text(WEIGHED.replace("maxReplicas: 16", "maxReplicas: 17"), encoding="utf-8")
-    run = run_at(tmp_path, [next_look], {"shop": "nobody answers"} if why == "unread" else None)
+    run = run_at(tmp_path, [next_sample], {"shop": "nobody answers"} if why == "unread" else None)
     if why == "not landed":
-        later = next_look.at + timedelta(seconds=1)
+        later = next_sample.at + timedelta(seconds=1)
         run = Run(tmp_path, run.policies, later, later, EVERY_S)
         keep_fleet(read_fleet(tmp_path / "policies"), run.folder, {})
         run = Run(tmp_path, run.folder.policies, later, later, EVERY_S)
     if why == "broken":
-        (reading,) = (tmp_path / "readings").rglob(f"*{next_look.at:%H%M%S}*.jsonl")
+        (reading,) = (tmp_path / "readings").rglob(f"*{next_sample.at:%H%M%S}*.jsonl")
         reading.write_bytes(reading.read_bytes().replace(b'"took_s":0.02', b'"took_s":0.03'))
     policies = [] if why == "gone" else read_policies(run.policies)
     assert standing.check(run, policies) == []

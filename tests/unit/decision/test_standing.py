@@ -1,4 +1,4 @@
-"""A decision to stay that is looked at again: it stands as long as a new decision would be the same."""
+"""A decision to stay that is checked again: it stands as long as a new decision would be the same."""
 
 from collections.abc import Callable, Sequence
 from dataclasses import replace
@@ -16,7 +16,7 @@ from tests.sample_builders import POLICY, deployment, watch
 
 EVERY_S = 30.0
 BEFORE = 60
-"""Half an hour of looks before the decision."""
+"""Half an hour of samples before the decision."""
 WEIGHED = POLICY.replace(
     "  objective: {maxUtilisation: 0.8, backlogGoneSeconds: 600}\n", "  capacity: {messagesPerSecond: 100}\n"
 )
@@ -24,17 +24,17 @@ SHOP = parse_policy(WEIGHED, "shop.yaml")
 Rates = Callable[[int], float]
 
 
-def world(rates: Rates, looks: int, seed: int = 1, waiting: int = 3) -> tuple[GroupSample, ...]:
+def world(rates: Rates, count: int, seed: int = 1, waiting: int = 3) -> tuple[GroupSample, ...]:
     """Return samples of a group of 16 queues to which ``rates`` messages/s come in all, with chance in them."""
     random = np.random.default_rng(seed)
-    arrived = np.cumsum([random.poisson(rates(look) * EVERY_S / 16, 16) for look in range(looks)], axis=0)
+    arrived = np.cumsum([random.poisson(rates(place) * EVERY_S / 16, 16) for place in range(count)], axis=0)
 
-    def offsets(queue: MessageQueue, look: int) -> tuple[int, int]:
+    def offsets(queue: MessageQueue, place: int) -> tuple[int, int]:
         number = queue.queue_id + (8 if queue.broker == "broker-b" else 0)
-        broker_offset = 1000 + int(arrived[look, number])
+        broker_offset = 1000 + int(arrived[place, number])
         return broker_offset, broker_offset - waiting
 
-    return watch(looks, offsets, EVERY_S, {"orders": 8})
+    return watch(count, offsets, EVERY_S, {"orders": 8})
 
 
 def decided(samples: Sequence[GroupSample], text: str = WEIGHED) -> StandingDecision | None:
@@ -62,7 +62,7 @@ def test_a_decision_stands_while_the_load_stays_and_for_half_an_hour_at_most() -
 @pytest.mark.parametrize("factor", [2.0, 0.4])
 def test_another_load_makes_a_decision_due(factor: float) -> None:
     """Red where load that came since the decision is left out of it."""
-    samples = world(lambda look: 210.0 * (factor if look >= BEFORE + 2 else 1.0), BEFORE + 30)
+    samples = world(lambda place: 210.0 * (factor if place >= BEFORE + 2 else 1.0), BEFORE + 30)
     made = standing(samples)
     answers = [made.stands(sample) for sample in samples[BEFORE:]]
     assert answers[:2] == [True, True]
@@ -113,17 +113,17 @@ def test_a_target_that_was_only_read_again_changes_nothing() -> None:
 
 
 def test_load_that_moves_to_one_consumer_makes_a_decision_due() -> None:
-    """The total stays, and all of it comes to two queues from now on: red where only the total is looked at."""
+    """The total stays, and all of it comes to two queues from now on: red where only the total counts."""
     samples = world(lambda _: 210.0, BEFORE + 20)
     made = standing(samples)
     last = {offsets.queue: offsets.broker_offset for offsets in samples[BEFORE - 1].offsets}
     hot = sorted(last)[:2]
     answers = []
-    for look, sample in enumerate(samples[BEFORE:], 1):
+    for place, sample in enumerate(samples[BEFORE:], 1):
         moved = tuple(
             replace(offsets, broker_offset=end, consumer_offset=end - 3)
             for offsets in sample.offsets
-            for end in [last[offsets.queue] + (int(105 * EVERY_S) * look if offsets.queue in hot else 0)]
+            for end in [last[offsets.queue] + (int(105 * EVERY_S) * place if offsets.queue in hot else 0)]
         )
         answers.append(made.stands(replace(sample, offsets=moved)))
     assert not answers[-1]
@@ -148,7 +148,7 @@ def test_what_stands_is_what_a_new_decision_would_be(seed: int) -> None:
     random = np.random.default_rng(seed)
     walk = 210.0 * np.exp(np.cumsum(random.normal(0.0, 0.04, BEFORE + 24)))
     walk[:BEFORE] = 210.0
-    samples = world(lambda look: float(walk[look]), BEFORE + 24, seed)
+    samples = world(lambda place: float(walk[place]), BEFORE + 24, seed)
     made = standing(samples)
     compared = 0
     for end in range(BEFORE, len(samples)):

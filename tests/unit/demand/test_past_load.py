@@ -98,7 +98,7 @@ def test_what_ended_years_ago_or_lasts_for_years_takes_no_time() -> None:
 
 
 def test_a_hole_in_the_recent_past_leaves_the_days_before_out() -> None:
-    """The load of now is not told by what was before a hole of unknown load."""
+    """The load of now is not known by what was before a hole of unknown load."""
     taken = carried(10 * MINUTE, BEGIN + 12 * HOURS)
     holed = [point for point in taken.recent if not 20 < (taken.at - point.at) / MINUTE < 40]
     assert len(minute_load(holed, taken.at, taken.past_load).rates) < 30

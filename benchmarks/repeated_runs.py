@@ -1,9 +1,9 @@
-"""Looks of ``planner run --every`` at many groups, of which nothing has changed since the first one.
+"""Runs of ``planner run --every`` on many groups, of which nothing has changed since the first one.
 
-    python -m benchmarks.looks 1000            # or: python -m benchmarks looks
+    python -m benchmarks.repeated_runs 1000    # or: python -m benchmarks repeated_runs
 
-Groups of 32 queues and 3 members, a reading every 30 s for half an hour before. Printed for each look: its seconds and
-those of the processor, beside a look that decides on every group. Brokers are not read: ``benchmarks/groups_*.py`` has
+Groups of 32 queues and 3 members, a reading every 30 s for half an hour before. Printed for each run: its seconds and
+those of the processor, beside a run that decides on every group. Brokers are not read: ``benchmarks/groups_*.py`` has
 what that takes.
 """
 
@@ -28,7 +28,7 @@ from planner.storage.readings import write_reading
 from planner.storage.run import Run
 from tests.sample_builders import POLICY, watch
 
-EVERY_S, BEFORE, LOOKS = 30.0, 60, 6
+EVERY_S, BEFORE, RUNS = 30.0, 60, 6
 RATE = 90.0
 """Messages a second and queue."""
 TEXT = POLICY.replace(
@@ -37,14 +37,14 @@ TEXT = POLICY.replace(
 
 
 def main() -> None:
-    """Print one line a look."""
+    """Print one line a run."""
     count = next((int(word) for word in sys.argv[1:] if word.isdecimal()), 1000)
-    with tempfile.TemporaryDirectory(prefix="planner-looks-") as folder:
-        looks(Path(folder), [f"group-{number:05}" for number in range(count)])
+    with tempfile.TemporaryDirectory(prefix="planner-runs-") as folder:
+        repeat_runs(Path(folder), [f"group-{number:05}" for number in range(count)])
 
 
-def looks(data: Path, groups: Sequence[str]) -> None:
-    """Let a first look decide on every group, and print what it and the next ones take."""
+def repeat_runs(data: Path, groups: Sequence[str]) -> None:
+    """Let a first run decide on every group, and print what it and the next ones take."""
     (data / "policies").mkdir()
     for group in groups:
         (data / "policies" / f"{group}.yaml").write_text(TEXT.replace("shop", group), encoding="utf-8")
@@ -54,19 +54,19 @@ def looks(data: Path, groups: Sequence[str]) -> None:
     standing = StandingDecisions()
     for sample in samples[BEFORE - 1 :]:
         land(data, groups, sample)
-        look(data, sample, standing)
+        run_once(data, sample, standing)
 
 
 def made_samples() -> tuple[GroupSample, ...]:
     """Return samples of one group whose queues get the same load, with the chance of single messages in it."""
     random = np.random.default_rng(1)
-    arrived = np.cumsum(random.poisson(RATE * EVERY_S, (BEFORE + LOOKS, 32)), axis=0)
+    arrived = np.cumsum(random.poisson(RATE * EVERY_S, (BEFORE + RUNS, 32)), axis=0)
 
-    def offsets(queue: MessageQueue, look: int) -> tuple[int, int]:
+    def offsets(queue: MessageQueue, place: int) -> tuple[int, int]:
         number = 16 * (queue.topic == "payments") + 8 * (queue.broker == "broker-b") + queue.queue_id
-        return int(arrived[look, number]), int(arrived[look, number]) - 3
+        return int(arrived[place, number]), int(arrived[place, number]) - 3
 
-    return watch(BEFORE + LOOKS, offsets, EVERY_S, {"orders": 8, "payments": 8})
+    return watch(BEFORE + RUNS, offsets, EVERY_S, {"orders": 8, "payments": 8})
 
 
 def land(data: Path, groups: Sequence[str], sample: GroupSample) -> None:
@@ -75,7 +75,7 @@ def land(data: Path, groups: Sequence[str], sample: GroupSample) -> None:
     write_reading(data, sample.system, sample.cluster, sample.at, documents)
 
 
-def look(data: Path, sample: GroupSample, standing: StandingDecisions) -> None:
+def run_once(data: Path, sample: GroupSample, standing: StandingDecisions) -> None:
     """Do what ``planner run --every 30s`` does once the brokers are read, and print what it took."""
     began, used = time.perf_counter(), time.process_time()
     run = Run(data, data / "policies", sample.at, sample.at, EVERY_S)
