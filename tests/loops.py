@@ -28,6 +28,7 @@ from tests.clusters.kubernetes.consumers import rocketmq_consumer
 from tests.clusters.kubernetes.rest import ApiError, Json
 from tests.clusters.rocketmq import NEW, RocketMQCluster
 from tests.clusters.rocketmq_load import QueueCurve
+from tests.patience import members_known
 from tests.unit.cli.test_cli import planner
 
 APP = "app"
@@ -335,7 +336,9 @@ def rocketmq_loop(
 
     def members() -> int:
         with RocketMQAdmin(rocketmq.name_server) as admin:
-            return len(observe_group(admin, cluster=None, group=topic, topics=None, at=datetime.now(UTC)).members)
+            return members_known(
+                lambda: observe_group(admin, cluster=None, group=topic, topics=None, at=datetime.now(UTC))
+            )
 
     loop = Loop(cluster, namespace, folder, policy, produced, members, rate * len(queues), by_message, per_pod)
     told = {"tell-messages": "true"} if by_message else {}

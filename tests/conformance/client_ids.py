@@ -26,7 +26,7 @@ from planner.snapshot.build import build_snapshot
 from planner.snapshot.settings import SnapshotSettings
 from planner.sources.rocketmq import RocketMQAdmin, observe_group
 from tests.clusters.rocketmq import NEW, RocketMQCluster
-from tests.patience import PATIENT
+from tests.patience import PATIENT, if_known
 
 GROUPS = 10
 ROOMS = {"broker-a": "r1", "broker-b": "r2"}
@@ -146,8 +146,8 @@ def await_settled(
     while len(settled) < len(cases) and time.monotonic() < deadline:
         for case, expected in zip(cases, members, strict=True):
             if case.group not in settled:
-                taken = look(cluster, case)
-                if len(taken.clients) == expected and taken.data_queues and unsettled_queues(taken) == 0:
+                taken = if_known(lambda case=case: look(cluster, case))
+                if taken and len(taken.clients) == expected and taken.data_queues and unsettled_queues(taken) == 0:
                     settled[case.group] = taken
         time.sleep(1.0)
     for case in cases:

@@ -21,6 +21,7 @@ from tests.clusters.kubernetes import ControlPlane, deployment
 from tests.clusters.kubernetes.consumers import rocketmq_consumer
 from tests.clusters.kubernetes.rest import Json
 from tests.clusters.rocketmq import NEW, RocketMQCluster
+from tests.patience import if_known
 from tests.sample_builders import POLICY
 from tests.unit.cli.test_cli import planner, refused
 
@@ -79,8 +80,8 @@ class Shop:
         """Return the group's members once the brokers know as many."""
 
         def probe() -> Sequence[GroupMember] | None:
-            found = members_of(self.rocketmq, self.group)
-            return found if len(found) == count else None
+            found = if_known(lambda: members_of(self.rocketmq, self.group))
+            return found if found is not None and len(found) == count else None
 
         return self.cluster.wait_until(f"{count} members", probe)
 

@@ -13,6 +13,7 @@ from tests.clusters.kubernetes.consumers import grpc_container
 from tests.clusters.rocketmq import FOR_POP, NEW, RocketMQCluster
 from tests.clusters.rocketmq_load import QueueCurve
 from tests.loops import LONG_S, Limits, Loop, exactly
+from tests.patience import members_known
 
 pytestmark = [pytest.mark.cluster, pytest.mark.timeout(2_700)]
 
@@ -34,7 +35,9 @@ def loop(control_plane_with_plans: ControlPlane, tmp_path_factory: pytest.TempPa
 
         def members() -> int:
             with RocketMQAdmin(rocketmq.name_server, proxies=[proxy.remoting]) as admin:
-                return len(observe_group(admin, cluster=None, group=GROUP, topics=None, at=datetime.now(UTC)).members)
+                return members_known(
+                    lambda: observe_group(admin, cluster=None, group=GROUP, topics=None, at=datetime.now(UTC))
+                )
 
         running = Loop(
             cluster, namespace, tmp_path_factory.mktemp(GROUP), policy, dict, members, RATE * QUEUES, by_message=True

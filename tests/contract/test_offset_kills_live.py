@@ -40,6 +40,7 @@ from tests.faults.judge import Verdict, judge
 from tests.faults.kinds import Kind
 from tests.faults.observer import Observer
 from tests.faults.place import APP, Place, place
+from tests.patience import if_known
 from tests.pod_groups import plan_for
 
 pytestmark = [pytest.mark.cluster, pytest.mark.timeout(2_700)]
@@ -275,8 +276,11 @@ def await_owner_of_all(cluster: ControlPlane, brokers: RocketMQCluster, group: s
     def owns_all() -> bool:
         with RocketMQAdmin(brokers.name_server) as admin:
             now = datetime.now(UTC)
-            found = observe_group(admin, cluster="DefaultCluster", group=group, topics=[TOPIC], at=now)
-        owned = [queue for member in found.members for queue in member.owned or () if queue.topic == TOPIC]
+            found = if_known(
+                lambda: observe_group(admin, cluster="DefaultCluster", group=group, topics=[TOPIC], at=now)
+            )
+        members = found.members if found else ()
+        owned = [queue for member in members for queue in member.owned or () if queue.topic == TOPIC]
         return len(owned) == len(brokers.brokers) * EACH
 
     cluster.wait_until("an owner of all", owns_all, WAIT_S)

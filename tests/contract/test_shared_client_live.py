@@ -16,6 +16,7 @@ from planner.model.membership import OtherGroup
 from planner.sources.rocketmq import RocketMQAdmin, observe_group
 from tests.clusters.rocketmq import NEW, QueueCounts, RocketMQCluster
 from tests.clusters.rocketmq_load import QueueCurve
+from tests.patience import if_known
 from tests.unit.cli.test_cli import planner
 
 pytestmark = [pytest.mark.cluster, pytest.mark.timeout(900)]
@@ -61,9 +62,12 @@ def others_of(cluster: RocketMQCluster, group: str) -> tuple[OtherGroup, ...]:
     deadline = time.monotonic() + SETTLED_S
     with RocketMQAdmin(cluster.name_server) as admin:
         while True:
-            sample = observe_group(admin, cluster=None, group=group, topics=None, at=datetime.now(UTC))
-            owned = [queue for member in sample.members for queue in member.owned or () if queue.topic == group]
-            if len(owned) == 4:
+            sample = if_known(
+                lambda: observe_group(admin, cluster=None, group=group, topics=None, at=datetime.now(UTC))
+            )
+            members = sample.members if sample else ()
+            owned = [queue for member in members for queue in member.owned or () if queue.topic == group]
+            if sample is not None and len(owned) == 4:
                 assert sample.rocketmq is not None
                 return sample.rocketmq.other_groups
             assert time.monotonic() < deadline, sample

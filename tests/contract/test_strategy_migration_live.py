@@ -30,7 +30,7 @@ from tests.clusters.kubernetes.consumers import rocketmq_consumer
 from tests.clusters.kubernetes.rest import Json
 from tests.clusters.rocketmq import NEW, OLD, QueueCounts, RocketMQCluster
 from tests.clusters.rocketmq_load import Delivery, ProducerProcess, QueueCurve, read_deliveries
-from tests.patience import PATIENT
+from tests.patience import PATIENT, if_known
 from tests.unit.cli.test_cli import planner
 
 pytestmark = [pytest.mark.cluster, pytest.mark.timeout(2_700)]
@@ -117,7 +117,9 @@ spec:
         """Wait until so many members share the queues out, each with one owner."""
 
         def is_settled() -> bool:
-            found = self.members(group)
+            found = if_known(lambda: self.members(group))
+            if found is None:
+                return False
             owned = [queue for member in found.members for queue in member.owned or () if queue.topic == TOPIC]
             every = [queue for queue in found.routes.read_queues if queue.topic == TOPIC]
             return len(found.members) == CONSUMERS and sorted(map(str, owned)) == sorted(map(str, every))
