@@ -4,6 +4,7 @@ A path of errors keeps what belongs together: a spike stays a spike, a ramp a ra
 which the load was most like now (analogue forecasting: Lorenz 1969): as high, as steep, about the same time of the day.
 Of the others one half comes from the last hours, one from the same time of earlier days, so that a daily ramp is in
 them without a model of the season. Where earlier days are not known, that half comes from the last hours, too.
+What is noise in the level, now and then, is left out first (``planner.demand.reversion``).
 """
 
 from collections.abc import Sequence
@@ -12,6 +13,7 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
+from planner.demand.reversion import DEFAULT_REVERSION, ReversionSettings, expected_levels
 from planner.demand.series import Floats, LoadSeries
 
 Minutes = NDArray[np.intp]
@@ -52,6 +54,7 @@ class FutureSettings:
     unknown_deviation: float = 0.25
     """Standard deviation of the logarithm after an hour, where there is no history to take errors from."""
     largest_ratio: float = 20.0
+    reversion: ReversionSettings = DEFAULT_REVERSION
 
 
 DEFAULT_FUTURES = FutureSettings()
@@ -72,10 +75,9 @@ def futures(series: LoadSeries, bins: Sequence[int], settings: FutureSettings = 
         return level * _unknown(edges, settings)
     origins = np.concatenate([origins, _similar(series, int(edges[-1]), settings)])
     sums = series.summed[origins[:, None] + 1 + edges]
-    before = series.level[origins]
-    ratios = level / np.maximum(before, 1e-9)
     means = np.diff(sums, axis=1) / np.diff(edges)
-    return np.asarray(np.minimum(means * ratios[:, None], settings.largest_ratio * max(level, 1e-9)))
+    expected = expected_levels(series, np.append(origins, len(series) - 1), edges, settings.reversion)
+    return np.asarray(np.minimum(means * expected[-1] / expected[:-1], settings.largest_ratio * max(level, 1e-9)))
 
 
 def has_errors(minutes: int, bins: Sequence[int], settings: FutureSettings = DEFAULT_FUTURES) -> bool:

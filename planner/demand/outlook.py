@@ -16,9 +16,10 @@ from planner.model.snapshot import GroupSnapshot
 
 BINS_MIN = (5, 10, 15, 30, 60)
 """Stretches that follow each other: up to 5 minutes ahead, then up to 15, 30, 60 and 120."""
-BAND = (10.0, 90.0)
+Band = tuple[float, float]
+
+BAND: Band = (10.0, 90.0)
 """Percentiles of the possible loads: four of five should come to lie between them."""
-PROMISED = (BAND[1] - BAND[0]) / 100
 LATELY = 432
 """Bands of three days say how wide one has to be: of fewer, one bad night would count for half."""
 LEAST_OVER = 12
@@ -71,6 +72,7 @@ class _Record:
     prediction: Romano, Patterson, Candès 2019). What was not over yet when a forecast was made is not in its widening.
     """
 
+    promised: float
     ends: list[int] = field(default_factory=list)
     excesses: list[float] = field(default_factory=list)
     inside: list[bool] = field(default_factory=list)
@@ -88,7 +90,7 @@ class _Record:
     def widening(self, minutes: int) -> float:
         """Return the factor for a band that is made after so many minutes; 1 where too few bands are over."""
         over = self.excesses[: bisect_right(self.ends, minutes)]
-        return max(1.0, float(np.quantile(over, PROMISED))) if len(over) >= LEAST_OVER else 1.0
+        return max(1.0, float(np.quantile(over, self.promised))) if len(over) >= LEAST_OVER else 1.0
 
 
 def outlook(snapshot: GroupSnapshot) -> Outlook | None:
@@ -96,26 +98,28 @@ def outlook(snapshot: GroupSnapshot) -> Outlook | None:
     return outlook_of(minute_load(snapshot.recent, snapshot.at, snapshot.past_load), snapshot.at)
 
 
-def outlook_of(load: MinuteLoad, until: datetime, events: Sequence[Event] = ()) -> Outlook | None:
+def outlook_of(load: MinuteLoad, until: datetime, events: Sequence[Event] = (), band: Band = BAND) -> Outlook | None:
     """Return what a load may be, ``None`` without any minute of it.
 
-    The last minute ends at ``until``. Within a known event a stretch has the highest load of its minutes; the level and
-    how earlier forecasts did are those of the load without the events' factors.
+    The last minute ends at ``until``; ``band`` are the percentiles of the possible loads that are low and high. Within
+    a known event a stretch has the highest load of its minutes; the level and how earlier forecasts did are those of
+    the load without the events' factors.
     """
     if not load.rates:
         return None
     series = LoadSeries(load=usual_rates(load.rates, events, until), averaged=load.averaged)
     paths = futures(series, BINS_MIN)
-    bands = _bands(with_events(paths, BINS_MIN, event_load(events, until, sum(BINS_MIN))) if events else paths)
-    records = _records(series)
+    if events:
+        paths = with_events(paths, BINS_MIN, event_load(events, until, sum(BINS_MIN)))
+    records = _records(series, band)
     ends = np.cumsum(BINS_MIN).tolist()
     return Outlook(
         level=float(series.level[-1]),
         minutes=len(series),
         rests_on_errors=has_errors(len(series), BINS_MIN),
         stretches=tuple(
-            _stretch(end - length, end, band, record, len(series))
-            for end, length, band, record in zip(ends, BINS_MIN, bands, records, strict=True)
+            _stretch(end - length, end, loads, record, len(series))
+            for end, length, loads, record in zip(ends, BINS_MIN, _bands(paths, band), records, strict=True)
         ),
     )
 
@@ -128,22 +132,22 @@ def _stretch(first: int, end: int, band: tuple[float, float, float], record: _Re
     return Stretch(first, end, low / widened, middle, high * widened, len(record.inside), inside, miss, widened)
 
 
-def _bands(paths: Floats) -> list[tuple[float, float, float]]:
-    low, high = BAND
+def _bands(paths: Floats, band: Band) -> list[tuple[float, float, float]]:
+    low, high = band
     return [tuple(column) for column in np.percentile(paths, (low, 50.0, high), axis=0).T.tolist()]
 
 
-def _records(whole: LoadSeries) -> list[_Record]:
+def _records(whole: LoadSeries, band: Band) -> list[_Record]:
     """Return for each stretch how the ``LATELY`` last forecasts did, made anew from what was known then."""
-    records = [_Record() for _ in BINS_MIN]
+    records = [_Record((band[1] - band[0]) / 100) for _ in BINS_MIN]
     skipped = max((len(whole) - 1) // EVERY_MIN - LATELY, 0)
     for known in range(EVERY_MIN * (skipped + 1), len(whole), EVERY_MIN):
         series = whole.known_after(known)
-        bands, level = _bands(futures(series, BINS_MIN)), float(series.level[-1])
+        bands, level = _bands(futures(series, BINS_MIN), band), float(series.level[-1])
         edges = known + np.concatenate(([0], np.cumsum(BINS_MIN)))
-        for record, band, (first, last) in zip(records, bands, pairwise(edges.tolist()), strict=True):
+        for record, loads, (first, last) in zip(records, bands, pairwise(edges.tolist()), strict=True):
             if last > len(whole) or level <= 0:
                 break
             actual = float(whole.summed[last] - whole.summed[first]) / float(last - first)
-            record.add(known, last, band, level, actual)
+            record.add(known, last, loads, level, actual)
     return records

@@ -70,6 +70,8 @@ def main(arguments: Sequence[str]) -> int:
     parser.add_argument("--folder", type=Path, default=Path("work/beside"), help="logs, data and looks")
     parser.add_argument("--page", action="store_true", help=f"write the table in {PAGE}")
     options = parser.parse_args(arguments)
+    if options.minutes < 1:
+        parser.error(f"--minutes {options.minutes:g}: the day takes a minute at least")
     folder = options.folder.resolve() / f"{datetime.now(UTC):%Y%m%d-%H%M%S}"
     folder.mkdir(parents=True)
     day = Day(options.minutes * MINUTE_S, FLOOR, RISES)

@@ -37,8 +37,10 @@ ROUTE_POLL_S, EARLY_S, LATE_S, WATCHED_S, KNOWN_S = 30.0, 5.0, 35.0, 75.0, 55.0
 TRIALS = 1000
 APART = {"apart-ms": 4_000}
 """How far apart the producers' clients start: each renews its route by a clock of its own."""
-GONE = 20
-"""So many messages in all, more than a quarter of a second's, are in calls or on their way and no backlog."""
+SHORT = 20
+"""So many messages in all, more than a quarter of a second's, come together on their way and are no new backlog."""
+IN_CALLS = MEMBERS * THREADS
+"""So many messages are being consumed, and do not wait."""
 
 Document = dict[str, Any]
 Queue = tuple[str, int]
@@ -156,10 +158,9 @@ def _backlog(alive: Sequence[Delivery], at_ms: float) -> list[int]:
 
 
 def drained_s(backlog: Sequence[int]) -> float | None:
-    """Return the second from which on no backlog is left, ``None`` where one is left as the watch ends."""
-    waits = [second for second, count in enumerate(backlog) if count > GONE]
-    last = max(waits, default=-1)
-    return None if last == len(backlog) - 1 else last + 1.0
+    """Return the second at which the backlog is gone for good, ``None`` where one is left as the watch ends."""
+    last = max((second for second, count in enumerate(backlog) if count > SHORT), default=-1)
+    return next((float(second) for second in range(last + 1, len(backlog)) if backlog[second] <= IN_CALLS), None)
 
 
 def judge(path: Path) -> None:

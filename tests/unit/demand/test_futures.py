@@ -5,6 +5,7 @@ import pytest
 
 from planner.decision.horizon import DEFAULT_HORIZON, horizon_bins
 from planner.demand.futures import DEFAULT_FUTURES, FutureSettings, futures
+from planner.demand.reversion import ReversionSettings
 from planner.demand.series import LevelSettings, LoadSeries
 from planner.snapshot.settings import RECENT
 
@@ -86,12 +87,13 @@ def test_a_mean_of_hours_lends_no_errors() -> None:
     load = [*[10.0] * 1440, *noisy, *[10.0] * 10]
     averaged = [False, *[True] * 1439, *[False] * 1440]
 
-    def calm(series: LoadSeries, settings: FutureSettings = DEFAULT_FUTURES) -> int:
+    def calm(series: LoadSeries, similar: int = DEFAULT_FUTURES.similar) -> int:
+        settings = FutureSettings(similar=similar, reversion=ReversionSettings(trusted_minutes=10**9))
         return int((np.ptp(futures(series, (5, 5), settings), axis=1) < 1e-3).sum())
 
     assert calm(LoadSeries(load=load)) >= 12
     assert calm(LoadSeries(load=load, averaged=averaged)) < 4  # of the last minutes of the first day
-    assert calm(LoadSeries(load=load, averaged=averaged), FutureSettings(similar=0)) == 1  # that of the calm end
+    assert calm(LoadSeries(load=load, averaged=averaged), similar=0) == 1  # that of the calm end
 
 
 def test_without_history_the_futures_are_wide_around_the_level() -> None:
