@@ -8,13 +8,14 @@ from dataclasses import replace
 from pathlib import Path
 from statistics import mean
 
-from benchmarks.backtest_scenarios import RECIPES, Cut, Recipe, check_traces, write_scenario
+from benchmarks.backtest_scenarios import Cut, Recipe, recipes_of, write_scenario
 from planner.backtest.compare import OPTIMUM, compare
 from planner.backtest.play import Run, play
 from planner.backtest.policies.planner import Planner
 from planner.backtest.scenario import STEP_S, Prices, Scenario
 from planner.decision.weighing import WeighingSettings
 from planner.demand.futures import FutureSettings
+from planner.demand.reversion import ReversionSettings
 from planner.documents.backtest import read_scenario
 from planner.errors import BadInputError
 
@@ -39,6 +40,7 @@ ABLATIONS: Mapping[str, Callable[[Scenario], Planner]] = {
     "no past": _by_futures(FutureSettings(least_paths=10**6)),
     "no likeness": _by_futures(FutureSettings(similar=0)),
     "no earlier days": _by_futures(FutureSettings(day_offsets=(), days=0, similar=0)),
+    "no noise in the level": _by_futures(FutureSettings(reversion=ReversionSettings(trusted_minutes=10**9))),
     "no price of changes": _without_change_prices,
     "capacity stated +20 %": _stated_capacity(1.2),
     "capacity stated −20 %": _stated_capacity(0.8),
@@ -101,10 +103,9 @@ def main() -> None:
     parser.add_argument("--days", type=float, help="days to play")
     options = parser.parse_args()
     try:
-        check_traces(options.traces)
+        recipes = recipes_of(options.traces, options.only)
     except BadInputError as error:
         sys.exit(f"{error}")
-    recipes = [recipe for recipe in RECIPES if options.only.casefold() in recipe.name.casefold()]
     prices = {"rebalance_h": options.rebalance_h, "late_minute_h": 1.0}
     fields = {"prices": prices, "every_s": options.every_s, "pod_start_s": options.pod_start_s}
     cut = Cut(options.skip_days, options.days)

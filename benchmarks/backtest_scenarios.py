@@ -74,14 +74,22 @@ RECIPES = (
 )
 
 
-def check_traces(folder: Path) -> None:
-    """Raise ``BadInputError`` naming the first trace that is not in the folder."""
-    for recipe in RECIPES:
+def recipes_of(folder: Path, only: str) -> list[Recipe]:
+    """Return the recipes whose names hold ``only``.
+
+    Raises ``BadInputError`` naming the first of their traces that is not in the folder, or where no name holds it.
+    """
+    chosen = [recipe for recipe in RECIPES if only.casefold() in recipe.name.casefold()]
+    if not chosen:
+        names = "; ".join(recipe.name for recipe in RECIPES)
+        raise BadInputError(f"--only {only}: no scenario has that in its name, expected a part of one of {names}")
+    for recipe in chosen:
         if not (folder / recipe.file).is_file():
             raise BadInputError(
                 f"TRACES={folder}: {recipe.file} is not there, expected the folder with the nine public traces: "
                 "set TRACES=FOLDER"
             )
+    return chosen
 
 
 @dataclass(frozen=True)

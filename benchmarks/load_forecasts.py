@@ -18,7 +18,7 @@ from statistics import mean
 
 import numpy as np
 
-from benchmarks.backtest_scenarios import RECIPES, Recipe, check_traces, write_scenario
+from benchmarks.backtest_scenarios import Recipe, recipes_of, write_scenario
 from planner.backtest.policies.planner import minutes
 from planner.backtest.scenario import Floats
 from planner.demand.futures import DEFAULT_FUTURES, FutureSettings, futures
@@ -139,10 +139,9 @@ def main() -> None:
     parser.add_argument("--only", default="", help="traces whose names hold this text")
     options = parser.parse_args()
     try:
-        check_traces(options.traces)
+        recipes = recipes_of(options.traces, options.only)
     except BadInputError as error:
         sys.exit(f"{error}")
-    recipes = [recipe for recipe in RECIPES if options.only.casefold() in recipe.name.casefold()]
     with ProcessPoolExecutor(os.cpu_count()) as pool:
         print("\n".join(tables(list(pool.map(partial(forecasts_of, traces=options.traces), recipes)))))
 

@@ -14,12 +14,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from planner.demand.reversion import DEFAULT_REVERSION, ReversionSettings, expected_levels
-from planner.demand.series import Floats, LoadSeries
+from planner.demand.series import LEAST_LOAD, MINUTES_A_DAY, Floats, LoadSeries, Minutes
 
-Minutes = NDArray[np.intp]
-
-MINUTES_A_DAY = 1440
-LEAST_LOAD = 1e-6
 LEAST_SQUARE = 1e-6
 
 

@@ -9,14 +9,9 @@ noise ever did.
 from dataclasses import dataclass
 
 import numpy as np
-from numpy.typing import NDArray
 
-from planner.demand.series import GAP_SHARE, Floats, LoadSeries
+from planner.demand.series import GAP_SHARE, LEAST_LOAD, MINUTES_A_DAY, Floats, LoadSeries, Minutes
 
-Minutes = NDArray[np.intp]
-
-MINUTES_A_DAY = 1440
-LEAST_LOAD = 1e-6
 LEAST_DISTANCE = 1e-3
 
 

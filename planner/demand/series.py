@@ -9,8 +9,12 @@ import numpy as np
 from numpy.typing import NDArray
 
 Floats = NDArray[np.float64]
+Minutes = NDArray[np.intp]
 
 MINUTE_S = 60.0
+MINUTES_A_DAY = 1440
+LEAST_LOAD = 1e-6
+"""Of a load below this one the logarithm is that of this one."""
 GAP_SHARE = 0.05
 """A minute below this part of the level is a gap: producers restart, or nothing was recorded."""
 
