@@ -72,3 +72,11 @@ def test_a_load_of_nothing_stays_nothing() -> None:
     assert futures(LoadSeries(load=[0.0] * 900), (10, 50, 60)).max() < 1e-6
     silent = LoadSeries(load=[*noisy(FOUR_DAYS), *[0.0] * 90])
     assert futures(silent, (10, 50, 60)).max() < 1.0
+
+
+@pytest.mark.parametrize("outage_minutes", [5, 40, 120])
+@pytest.mark.parametrize("minutes_since", [10, 60, 180])
+def test_an_outage_of_producers_is_no_lasting_quiet(outage_minutes: int, minutes_since: int) -> None:
+    """Red where the hours with the outage in them draw the load down by more than is usual."""
+    load = [*noisy(FOUR_DAYS), *[0.0] * outage_minutes, *noisy(minutes_since, seed=6)]
+    assert np.abs(expected(LoadSeries(load=load)) / 10.0 - 1).max() < 0.15
