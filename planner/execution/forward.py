@@ -38,6 +38,8 @@ from planner.rollout.steps import (
 _OnDeployment = StartConsumers | StopConsumers | MarkVictims | UpdateTemplate | DeleteDeployment
 REMARK_FOR: Final = timedelta(seconds=15)
 """For how long pods are marked again whose deletion cost another writer sets: one that goes on would win anyway."""
+MARKS_STAY_FOR: Final = timedelta(seconds=5)
+"""How much longer marks that were lost must stay untouched before the stop: a ReplicaSet reads them a moment after."""
 
 EffectStep = _OnDeployment | CreateDeployment | SetAutoscaler | OffsetStep
 
@@ -169,12 +171,26 @@ def _effect(reconcile: Reconcile, step: Step, progress: StepProgress, since: dat
         )
     for why in (*differences.unknowns, *_not_yet(reconcile, step)):
         return _wait_or_undo(reconcile, step, since, why)
-    if isinstance(step, StopConsumers) and (lost := lost_marks(reconcile, step)) is not None:
-        return _restore_marks(reconcile, step, progress, since, lost)
+    if isinstance(step, StopConsumers) and (move := _keep_marks(reconcile, step, progress, since)) is not None:
+        return move
     if isinstance(step, OffsetStep) and progress.seen is None:
         # Brokers are written to one after the other: only the offsets from before show whether anything is in.
         return reconcile.renew(replace(progress, seen=reconcile.observation.offsets_fingerprint))
     return Perform(_effect_of(reconcile, step, progress.index))
+
+
+def _keep_marks(reconcile: Reconcile, step: StopConsumers, progress: StepProgress, since: datetime) -> Move | None:
+    """Return what must be done before a stop goes by the deletion costs, ``None`` once it can.
+
+    Where another writer gave marked pods another cost, they are marked again, and stop once they have kept it for a
+    while: whoever writes each time that it changes would else come between the stop and the ReplicaSet.
+    """
+    lost = lost_marks(reconcile, step)
+    if lost is not None:
+        return _restore_marks(reconcile, step, progress, since, lost)
+    if progress.seen_at is None or reconcile.now >= (until := progress.seen_at + REMARK_FOR + MARKS_STAY_FOR):
+        return None
+    return reconcile.wait("the pods are marked again; none stops before it is seen that they stay so", until)
 
 
 def _restore_marks(

@@ -11,14 +11,14 @@ from http.client import HTTPSConnection
 from pathlib import Path
 from urllib.parse import urlsplit
 
-from planner.rollout.steps import PauseForPerson, Step
+from planner.rollout.steps import PauseForPerson, Step, StopConsumers
 from planner.rollout.template import Setting, TemplateChange
 from tests.clusters.errors import CannotRunHereError
 from tests.clusters.kubernetes.rest import MERGE, ApiError, Rest
 from tests.faults.executor import END_S, Executor, Fault
 from tests.faults.group import NEVER_JOINS
 from tests.faults.kinds import DOWN, annotated, relocated, renewed, start
-from tests.faults.place import APP, CLAIM, SIMULATION, Place
+from tests.faults.place import APP, CLAIM, DELETION_COST, SIMULATION, Place
 from tests.faults.proxy import Proxy, Treatment
 from tests.faults.running import PLAN, Run
 from tests.faults.tokens import ShortToken
@@ -269,6 +269,13 @@ def marked_then_asked(pods: Sequence[str]) -> tuple[Step, ...]:
     return (mark, PauseForPerson("Shall they stop?", 600), *rest)
 
 
+def marked_then_stopped_soon(pods: Sequence[str]) -> tuple[Step, ...]:
+    """A person is asked between the mark and a stop that must be done soon."""
+    mark, asked, stop, *rest = marked_then_asked(pods)
+    assert isinstance(stop, StopConsumers)
+    return (mark, asked, replace(stop, time_limit_seconds=45), *rest)
+
+
 def victim_evicted(run: Run) -> None:
     """A pod that was marked is evicted before the stop."""
     run.start()
@@ -278,6 +285,55 @@ def victim_evicted(run: Run) -> None:
     run.cluster.wait_until("its end", lambda: victim not in run.where.ready_pods())
     run.where.await_ready(4)
     run.answer()
+
+
+def mark_overwritten(run: Run) -> None:
+    """Somebody else gives a pod that was marked another deletion cost before the stop: it must go all the same."""
+    run.start()
+    run.await_step("pauseForPerson")
+    marked = _marked(run)
+    _overwrite(run, marked[0])
+    run.answer()
+    run.executors[0].wait()
+    stayed = set(marked) & set(run.where.ready_pods())
+    assert not stayed, f"{', '.join(stayed)}, which the plan had chosen, did not stop"
+
+
+def marks_fought_over(run: Run) -> None:
+    """Somebody else gives a pod that was marked another deletion cost, as often as it is marked."""
+    over = threading.Event()
+
+    def fight() -> None:
+        while not over.wait(0.05):
+            for pod in _marked(run):
+                with suppress(ApiError):
+                    _overwrite(run, pod)
+
+    run.start()
+    run.await_step("pauseForPerson")
+    thread = threading.Thread(target=fight)
+    thread.start()
+    try:
+        run.answer()
+        run.executors[0].wait()
+    finally:
+        over.set()
+        thread.join()
+    left = _marked(run)
+    assert not left, f"{', '.join(left)} kept the plan's deletion cost"
+    for pod in run.where.pods():
+        _overwrite(run, pod["metadata"]["name"], None)
+
+
+def _marked(run: Run) -> list[str]:
+    """Return the names of the pods that have a deletion cost below that of others."""
+    notes = {pod["metadata"]["name"]: pod["metadata"].get("annotations") or {} for pod in run.where.pods()}
+    return sorted(name for name, note in notes.items() if int(note.get(DELETION_COST, 0)) < 0)
+
+
+def _overwrite(run: Run, pod: str, cost: str | None = "7") -> None:
+    note = {"metadata": {"annotations": {DELETION_COST: cost}}}
+    run.cluster.rest.patch(f"/api/v1/namespaces/{run.where.namespace}/pods/{pod}", note, MERGE)
 
 
 def renewed_then_asked(pods: Sequence[str]) -> tuple[Step, ...]:

@@ -241,6 +241,22 @@ def test_marks_that_are_taken_away_again_and_again_turn_the_plan_back() -> None:
     assert "and does so again" in status.message
 
 
+def test_a_writer_that_is_a_moment_late_with_its_mark_does_not_choose_who_stops() -> None:
+    cluster = world(DOWN)
+    chosen, marked = cluster.live(DEPLOYMENT)[0], [True]
+
+    def fight(_: int) -> None:
+        if len(cluster.status("plan-1").steps) > 1 and chosen.cost < 0:
+            if marked[-1]:  # seen as the plan marked it by the turn before this one, too
+                chosen.cost, chosen.cost_by = 7, "node-autoscaler"
+            marked.append(not marked[-1])
+
+    drive(cluster, meanwhile=fight)
+    assert len(marked) > 4
+    assert cluster.status("plan-1").phase is Phase.ROLLED_BACK
+    assert len(cluster.live(DEPLOYMENT)) == 5
+
+
 def test_a_pod_that_another_writer_marked_keeps_the_stop_waiting_until_its_annotation_is_gone() -> None:
     cluster = world(DOWN)
     chosen, stay = cluster.live(DEPLOYMENT)[:2], cluster.live(DEPLOYMENT)[2:]
