@@ -13,7 +13,7 @@ from planner.execution.plan_targets import basis_of, deployment_of, group_of, of
 from planner.execution.progress import StepProgress
 from planner.execution.scalers import scaler_done
 from planner.execution.states import Finished, Impossible, Missing, State, Unfinished
-from planner.model.snapshot import SHARE
+from planner.model.snapshot import POP, SHARE
 from planner.rollout.explain import tell_moves
 from planner.rollout.queue_ranges import queues_named
 from planner.rollout.steps import (
@@ -224,10 +224,11 @@ def _fingerprint(group: GroupObservation) -> str:
 
 
 def _moves_message(reconcile: Reconcile, step: AwaitSettled, group: GroupObservation) -> str:
+    shared = replace(step, strategy=POP, options=None, new_room=None)
+    awaited = shared if group.shares_messages and step.strategy != SHARE else step
+    message = f"{step.everybody} of group {group.name} {awaited.share}"
     if group.shares_messages:
-        shares = step.share if step.strategy == SHARE else "take messages of every queue"
-        return f"all {step.members} members of group {group.name} {shares}"
-    message = f"all {step.members} members of group {group.name} own what {step.strategy} gives them"
+        return message
     basis = basis_of(reconcile.plan, group.name)
     if basis is None or not group.owners:
         return message

@@ -3,6 +3,7 @@
 from dataclasses import dataclass
 
 from planner.report import words
+from planner.report.loads import sentence
 from planner.rollout.explain import tell_moves
 from planner.rollout.plan import RolloutPlan
 from planner.rollout.steps import AwaitReady, AwaitSettled, StartConsumers, Step, StopConsumers
@@ -62,7 +63,7 @@ def step_row(step: Step, system: str = "rocketmq") -> StepRow:
         case AwaitSettled():
             return StepRow(
                 title="Wait until the group has settled",
-                detail=f"All {step.members} members {step.share}, seen twice in a row.",
+                detail=sentence(f"{step.everybody} {step.share}, seen twice in a row"),
                 limit=limit,
                 expect="nothing changes any more",
                 undo="nothing to undo",

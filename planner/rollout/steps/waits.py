@@ -14,8 +14,11 @@ from planner.text.words import some
 MOST_LAG: Final = 2**53
 """Messages or seconds: beyond it JSON readers disagree on a number."""
 
-_SHARED: Final = {POP: "take messages of every queue", SHARE: "share the records of all partitions"}
-"""What members have under strategies by which none owns a queue."""
+_SHARED: Final = {
+    POP: ("take messages of every queue", "takes messages of every queue"),
+    SHARE: ("share the records of all partitions", "has the records of all partitions"),
+}
+"""What members have under strategies by which none owns a queue, and what a single member has."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -98,14 +101,21 @@ class AwaitSettled:
             return f"{grouped(self.group)} has no member left, seen twice in a row"
         of_group = f" of group {self.group}" if self.group else ""
         where = f", new ones in machine room {self.new_room}," if self.new_room else ""
-        return f"all {self.members} members{of_group}{where} {self.share}, seen twice with no rebalance in between"
+        return f"{self.everybody}{of_group}{where} {self.share}, seen twice with no rebalance in between"
+
+    @property
+    def everybody(self) -> str:
+        """All the members, as a subject; ``share`` is its predicate."""
+        return "the only member" if self.members == 1 else f"all {self.members} members"
 
     @property
     def share(self) -> str:
         """What every member has then, as a predicate."""
+        alone = self.members == 1
         if self.strategy in _SHARED:
-            return _SHARED[self.strategy]
-        return f"own what {self.strategy} {'so set up ' if self.options else ''}gives them"
+            return _SHARED[self.strategy][alone]
+        verb, whom = ("owns", "it") if alone else ("own", "them")
+        return f"{verb} what {self.strategy} {'so set up ' if self.options else ''}gives {whom}"
 
     def options_for(self, members: Iterable[str]) -> dict[str, Any]:
         """Return the strategy's parameters, as these members have them: each has a room where rooms count."""

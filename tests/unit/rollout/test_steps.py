@@ -90,6 +90,14 @@ def test_a_step_on_another_deployment_or_group_names_it() -> None:
     assert "as Deployment blue is" in tell_step(CreateDeployment("green", 60, origin="blue"))
 
 
+def test_a_wait_for_a_single_member_speaks_of_a_single_member() -> None:
+    assert "wait until the only member owns what AVG gives it, seen" in tell_step(AwaitSettled(1, "AVG", 180))
+    assert "the only member takes messages of every queue, seen" in tell_step(AwaitSettled(1, "POP", 180))
+    assert (
+        step_row(AwaitSettled(1, "AVG", 180)).detail == "The only member owns what AVG gives it, seen twice in a row."
+    )
+
+
 def test_waiting_for_nobody_is_waiting_until_all_are_gone() -> None:
     assert "the Deployment has no pod left" in tell_step(AwaitReady(0, 60))
     assert "the group has no member left" in tell_step(AwaitSettled(0, "AVG", 60))
