@@ -154,18 +154,20 @@ def _scenario(messages: Floats, seed: int, start: int) -> Scenario:
 
 
 class Group:
-    """A group whose queues each have an even share of their consumer. A change of count costs no time here."""
+    """A group whose consumers take from all of their queues what waits in them. A change of count costs no time here."""
 
     def __init__(self) -> None:
         self.waiting = self.arrived = self.consumed = np.zeros(QUEUES)
 
     def pass_minute(self, came: Floats, count: int) -> bool:
-        """Let a minute's messages come; return whether what then waits in a queue is more than a minute's work."""
-        owned = np.bincount(_owners(count), minlength=count)[_owners(count)]
-        done = np.minimum(self.waiting + came, CAPACITY * MINUTE_S / owned)
-        self.waiting = self.waiting + came - done
+        """Let a minute's messages come; return whether what then waits for a consumer is more than a minute's work."""
+        owners, minute = _owners(count), CAPACITY * MINUTE_S
+        waiting = self.waiting + came
+        loads = np.bincount(owners, weights=waiting, minlength=count)
+        done = waiting * (np.minimum(loads, minute) / np.maximum(loads, 1e-9))[owners]
+        self.waiting = waiting - done
         self.arrived, self.consumed = self.arrived + came, self.consumed + done
-        return bool((self.waiting * owned > CAPACITY * MINUTE_S).any())
+        return bool((loads > 2 * minute).any())
 
     def seen(self, second: float, uncommitted: Floats, count: int) -> Observation:
         """Return what the brokers show."""

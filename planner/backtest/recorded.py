@@ -1,17 +1,16 @@
-"""A group's past out of metrics as a scenario to play, and what that past cost as it was."""
+"""A group's past as a scenario to play, and what that past cost as it was."""
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
 from datetime import datetime
 from math import ceil
-from typing import Protocol
 
 import numpy as np
 from numpy.typing import NDArray
 
 from planner.backtest.scenario import SECONDS_AN_HOUR, STEP_S, Floats, Prices, Scenario
+from planner.backtest.tracks import GroupTracks, QueueTrack, tracks_of_metrics
 from planner.model.points import MetricHistory
-from planner.model.queues import MessageQueue, Queue
 
 LEAST_KNOWN = 0.9
 """Less of the arrivals or of the members known, and a comparison would rest on what nobody saw."""
@@ -30,9 +29,10 @@ DEFAULT_STRATEGIES = {"kafka": "range", "rocketmq": "AVG"}
 
 @dataclass(frozen=True, slots=True)
 class PlaySettings:
-    """What metrics do not show: ``capacity`` (messages per second and consumer) where it is stated, and the rest.
+    """What a past does not show: ``capacity`` (messages per second and consumer) where it is stated, and the rest.
 
-    ``queues_each`` is how many queues each topic has, for metrics that show topics alone.
+    ``queues_each`` is how many queues each topic has, for metrics that show topics alone. ``strategy`` is what members
+    allocate queues by, ``None`` for the clients' default; ``highest`` is the most consumers, ``None`` for one a queue.
     """
 
     capacity: float | None = None
@@ -41,6 +41,9 @@ class PlaySettings:
     late_after_s: float = 60.0
     every_s: float = 60.0
     prices: Prices = DEFAULT_PRICES
+    strategy: str | None = None
+    lowest: int = 1
+    highest: int | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -83,20 +86,6 @@ class NotPlayable:
     reason: str
 
 
-class _Span(Protocol):
-    @property
-    def seconds(self) -> float: ...
-
-    @property
-    def arrival_rate(self) -> float | None: ...
-
-    @property
-    def consumption_rate(self) -> float | None: ...
-
-    @property
-    def lag(self) -> int | None: ...
-
-
 @dataclass(frozen=True, slots=True)
 class _Grid:
     """Readings by row (queue or topic) and column (time); NaN is unknown. Rates in messages per second."""
@@ -109,83 +98,66 @@ class _Grid:
 def recorded_group(
     history: MetricHistory, since: datetime, until: datetime, settings: PlaySettings
 ) -> RecordedGroup | NotPlayable:
+    """Return the past that metrics show between the two times as a scenario, or why there is none."""
+    tracks = tracks_of_metrics(history, settings.queues_each)
+    if isinstance(tracks, str):
+        return NotPlayable(history.group, tracks)
+    return recorded_load(tracks, since, until, settings)
+
+
+def recorded_load(
+    tracks: GroupTracks, since: datetime, until: datetime, settings: PlaySettings
+) -> RecordedGroup | NotPlayable:
     """Return the group's past between the two times as a scenario, or why there is none."""
-    step_s = STEP_S * ceil(max(history.period_s, 60.0) / STEP_S)
+    step_s = STEP_S * ceil(max(tracks.period_s, 60.0) / STEP_S)
     columns = int((until - since).total_seconds() // step_s)
     middles: Floats = np.array([since.timestamp() + step_s * (column + 0.5) for column in range(columns)])
-    rows = _rows(history, settings.queues_each)
-    if isinstance(rows, str):
-        return NotPlayable(history.group, rows)
-    grid = _grid([spans for _, _, spans in rows], middles)
-    members = _on_grid([(point.at, point.seconds, point.members) for point in history.points], middles)
+    grid = _grid(tracks.queues, middles)
+    counted = tracks.members
+    members = _on_grid(counted.ends, counted.seconds, counted.members, middles)
     if reason := _unknown(grid, members):
-        return NotPlayable(history.group, reason)
-    queues = [queue for _, owned, _ in rows for queue in owned]
+        return NotPlayable(tracks.group, reason)
+    queues = [queue for track in tracks.queues for queue in track.queues]
     capacity, source = _capacity(grid, members, len(queues), settings.capacity)
     if capacity is None:
-        return NotPlayable(history.group, source)
+        return NotPlayable(tracks.group, source)
     whole_members = _carried(members[None, :])[0]
+    lowest, highest = settings.lowest, max(settings.highest or len(queues), settings.lowest)
     scenario = Scenario(
         queues=queues,
-        messages=_messages(grid, rows, step_s),
+        messages=_messages(grid, tracks.queues, step_s),
         interval_s=step_s,
         history_s=0.0,
-        system=history.system,
-        strategy=DEFAULT_STRATEGIES[history.system],
+        system=tracks.system,
+        strategy=settings.strategy or DEFAULT_STRATEGIES[tracks.system],
         capacity=capacity,
         pod_start_s=settings.pod_start_s,
-        lowest=1,
-        highest=max(len(queues), 1),
-        start=int(np.clip(whole_members[0], 1, len(queues))),
+        lowest=lowest,
+        highest=highest,
+        start=int(np.clip(whole_members[0], lowest, highest)),
         late_after_s=settings.late_after_s,
         prices=settings.prices,
         every_s=settings.every_s,
         seed=1,
     )
     past = _as_it_was(grid, whole_members, step_s, settings.late_after_s)
-    return RecordedGroup(history.group, scenario, past, source, float(np.isfinite(grid.arrival).mean()))
+    return RecordedGroup(tracks.group, scenario, past, source, float(np.isfinite(grid.arrival).mean()))
 
 
-_Row = tuple[str, list[Queue], Sequence[tuple[datetime, _Span]]]
-
-
-def _rows(history: MetricHistory, queues_each: int | None) -> list[_Row] | str:
-    """Return for each queue, or topic with its queues, what was read of it, sorted as the clients sort queues."""
-    by_queue: dict[Queue, list[tuple[datetime, _Span]]] = {}
-    for interval in history.intervals:
-        by_queue.setdefault(interval.queue, []).append((interval.ended_at, interval))
-    if by_queue:
-        return [(str(queue), [queue], by_queue[queue]) for queue in sorted(by_queue)]
-    if not history.by_topic:
-        return "no metric shows what arrives in its queues: see planner history"
-    if queues_each is None:
-        return "its metrics show topics, not queues: state --queues-each N, and the load counts as even over them"
-    by_topic: dict[str, list[tuple[datetime, _Span]]] = {}
-    for point in history.by_topic:
-        by_topic.setdefault(point.topic or "", []).append((point.at, point))
-    return [
-        (topic, [MessageQueue(topic, "any", number) for number in range(queues_each)], by_topic[topic])
-        for topic in sorted(by_topic)
-    ]
-
-
-def _grid(rows: Sequence[Sequence[tuple[datetime, _Span]]], middles: Floats) -> _Grid:
+def _grid(tracks: Sequence[QueueTrack], middles: Floats) -> _Grid:
     def of(name: str) -> Floats:
-        return np.array(
-            [_on_grid([(at, span.seconds, getattr(span, name)) for at, span in spans], middles) for spans in rows]
-        ).reshape(len(rows), len(middles))
+        rows = [_on_grid(track.ends, track.seconds, getattr(track, name), middles) for track in tracks]
+        return np.array(rows).reshape(len(tracks), len(middles))
 
-    return _Grid(of("arrival_rate"), of("consumption_rate"), of("lag"))
+    return _Grid(of("arrival"), of("consumption"), of("lag"))
 
 
-def _on_grid(spans: Iterable[tuple[datetime, float, float | None]], middles: Floats) -> Floats:
+def _on_grid(ends: Floats, seconds: Floats, values: Floats, middles: Floats) -> Floats:
     """Return the figure of the span around each time, NaN where none is or it is unknown."""
-    known = sorted((at.timestamp(), seconds, np.nan if value is None else value) for at, seconds, value in spans)
-    if not known:
+    if not len(ends):
         return np.full(len(middles), np.nan)
-    ends, lengths, values = (np.array(column, dtype=float) for column in zip(*known, strict=True))
     index = np.minimum(np.searchsorted(ends, middles), len(ends) - 1)
-    inside = (middles <= ends[index]) & (middles > ends[index] - lengths[index])
+    inside = (middles <= ends[index]) & (middles > ends[index] - seconds[index])
     return np.where(inside, values[index], np.nan)
 
 
@@ -213,7 +185,7 @@ def _capacity(grid: _Grid, members: Floats, queues: int, stated: float | None) -
     rates = np.nansum(grid.consumption, axis=0)[drowned] / np.minimum(members[drowned], queues)
     if len(rates) < LEAST_DROWNED or not np.median(rates) > 0:
         return None, (
-            "it was never behind with all of its queues, so that no metric shows what one consumer can do: state "
+            "it was never behind with all of its queues, so that nothing shows what one consumer can do: state "
             "--capacity GROUP=MESSAGES_PER_SECOND"
         )
     return float(np.median(rates)), f"the median of {len(rates)} readings in which all queues were far behind"
@@ -225,13 +197,12 @@ def _waits_always(grid: _Grid) -> NDArray[np.bool_]:
     return np.asarray((np.fmin(before, grid.lag) > DROWNS_S * grid.consumption) & np.isfinite(before), dtype=np.bool_)
 
 
-def _messages(grid: _Grid, rows: Sequence[_Row], step_s: float) -> Floats:
+def _messages(grid: _Grid, tracks: Sequence[QueueTrack], step_s: float) -> Floats:
     """Return messages by reading and queue; a topic's are spread evenly over its queues."""
     arrived = _carried(grid.arrival) * step_s
-    return np.concatenate(
-        [np.repeat(arrived[[row]].T / len(queues), len(queues), axis=1) for row, (_, queues, _) in enumerate(rows)],
-        axis=1,
-    )
+    sizes = [len(track.queues) for track in tracks]
+    columns = [np.repeat(arrived[[row]].T / size, size, axis=1) for row, size in enumerate(sizes)]
+    return np.concatenate(columns, axis=1)
 
 
 def _carried(values: Floats) -> Floats:

@@ -1,7 +1,6 @@
 """``planner advise``: an address is enough; watch until the answer is clear, then one decision and the next command."""
 
 from collections.abc import Sequence
-from datetime import UTC, datetime
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
@@ -24,9 +23,9 @@ from planner.cli.address import (
 )
 from planner.cli.advice_output import print_conclusions, write_files
 from planner.cli.advising import Request, answers
-from planner.cli.console import Format, FormatOption, Output, answering, check_output, parse_time
-from planner.cli.metric_reading import BasicAuthOption, BearerOption, LabelOption, MatchOption, SystemOption, pairs
-from planner.cli.past_advice import STEP_S
+from planner.cli.console import Format, FormatOption, Output, answering, check_output
+from planner.cli.metric_reading import BasicAuthOption, BearerOption, LabelOption, MatchOption, SystemOption
+from planner.cli.past_advice import STEP_S, past_request
 from planner.errors import BadInputError, OutOfReachError
 
 if TYPE_CHECKING:
@@ -148,7 +147,7 @@ def advise(
         _check_past(group, [name for name, value in brokers.items() if value], everything=everything)
         access = (prometheus, bearer_token_file, basic_auth_file, ca_file)
         span = (days, step, until)
-        request = _past_request(access, group, (system, match, label), span, (capacity, queues_each))
+        request = past_request(access, group, (system, match, label), span, (capacity, queues_each))
         with answering(form, output) as answer:
             _advise_past(request, consumer_hour, html, answer.format)
         return
@@ -174,31 +173,6 @@ def _check_past(group: str | None, others: Sequence[str], *, everything: bool) -
         raise BadInputError(f"planner advise: --prometheus reads no broker: leave {' and '.join(others)} out")
     if everything == (group is not None):
         raise BadInputError("planner advise: it goes with either --group NAME or --all: say one of them")
-
-
-def _past_request(
-    access: tuple[str, Path | None, Path | None, Path | None],
-    group: str | None,
-    series: tuple[str | None, list[str] | None, list[str] | None],
-    span: tuple[float, float, str | None],
-    stated: tuple[list[str] | None, int | None],
-) -> "PastRequest":
-    from planner.cli.past_advice import PastRequest, capacities
-    from planner.sources.prometheus import Access
-
-    (system, match, label), (days, step_s, until), (capacity, queues_each) = series, span, stated
-    return PastRequest(
-        access=Access(*access),
-        group=group,
-        system=system,
-        matchers=pairs(match, "--match"),
-        labels=pairs(label, "--label"),
-        days=days,
-        step_s=step_s,
-        until=parse_time(until, "--until") if until else datetime.now(UTC),
-        capacities=capacities(capacity),
-        queues_each=queues_each,
-    )
 
 
 def _advise_past(request: "PastRequest", price: float | None, html: Path | None, form: Format) -> None:

@@ -1,52 +1,166 @@
 """``planner backtest``: recorded load under our decisions, other autoscalers' and the best there is."""
 
 from collections.abc import Sequence
+from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 from rich.table import Table
 
+from planner.cli.backtest_loads import (
+    Loaded,
+    basis_of,
+    checked_names,
+    keep_scenario,
+    of_metrics,
+    of_samples,
+    past_document,
+)
 from planner.cli.console import FormatOption, Output, answering, errors, text_console
+from planner.cli.metric_reading import (
+    AuthoritiesOption,
+    BasicAuthOption,
+    BearerOption,
+    LabelOption,
+    MatchOption,
+    SystemOption,
+)
+from planner.cli.past_advice import STEP_S, past_request
+from planner.errors import BadInputError
 from planner.text.words import duration, number
 
 if TYPE_CHECKING:
     from planner.backtest.play import Run
-    from planner.backtest.scenario import Prices, Scenario
+    from planner.backtest.scenario import Prices
 
 
 def backtest(
     scenario: Annotated[
-        Path, typer.Argument(metavar="SCENARIO.json", help="Scenario file; it names its arrivals.", show_default=False)
-    ],
+        Path | None,
+        typer.Argument(metavar="[SCENARIO.json]", help="Scenario file; it names its arrivals.", show_default=False),
+    ] = None,
+    prometheus: Annotated[
+        str | None,
+        typer.Option(help="Play what this server has of --group: http://host:9090.", show_default=False),
+    ] = None,
+    group: Annotated[
+        str | None, typer.Option("--group", "-g", help="With --prometheus: the group.", show_default=False)
+    ] = None,
+    policy: Annotated[
+        Path | None,
+        typer.Option("--policy", "-p", help="With --data: play the group of this policy.", show_default=False),
+    ] = None,
+    data: Annotated[
+        Path | None,
+        typer.Option(help="Data folder of planner sample or planner run to look back at.", show_default=False),
+    ] = None,
+    days: Annotated[float, typer.Option(min=0.02, max=60, help="How far back.")] = 14.0,
+    until: Annotated[
+        str | None, typer.Option(help="Up to when (ISO 8601).", show_default="now, or the newest sample")
+    ] = None,
+    step: Annotated[
+        float, typer.Option(min=60, max=3600, help="With --prometheus: seconds between two readings.")
+    ] = STEP_S,
+    capacity: Annotated[
+        float | None,
+        typer.Option(
+            min=0.001,
+            max=1e9,
+            help="Messages per second that one consumer can do.",
+            show_default="the policy's, or seen while the group was behind",
+        ),
+    ] = None,
+    queues_each: Annotated[
+        int | None,
+        typer.Option(
+            min=1,
+            max=1024,
+            help="With --prometheus: queues of each topic, where metrics show topics alone.",
+            show_default=False,
+        ),
+    ] = None,
+    play: Annotated[
+        list[str] | None,
+        typer.Option(
+            help="A policy to play; may be repeated.",
+            show_default="the scenario's, or planner, keda, flink and optimum",
+        ),
+    ] = None,
+    keep: Annotated[
+        Path | None,
+        typer.Option(help="Folder for the scenario and its arrivals, to change and play again.", show_default=False),
+    ] = None,
+    system: SystemOption = None,
+    match: MatchOption = None,
+    label: LabelOption = None,
+    bearer_token_file: BearerOption = None,
+    basic_auth_file: BasicAuthOption = None,
+    ca_file: AuthoritiesOption = None,
     html: Annotated[Path | None, typer.Option(help="Write a page with the picture, too.", show_default=False)] = None,
     form: FormatOption = None,
     output: Output = None,
 ) -> None:
     """Play recorded load under several policies in one simulated group, and say what each would have cost.
 
+    The load is that of a scenario file, or a real group's: as a Prometheus server has it, or as the samples of planner
+    sample and planner run have it. Then what the group itself cost stands beside the others.
+
     Policies: planner, smallest-count (its other rule), keda, flink, hpa-cpu, fixed, and optimum, which knows the
     future. All but the first two are tuned for the scenario with hindsight.
     """
     from planner.backtest.compare import compare
-    from planner.documents.backtest import read_scenario
 
+    _check_sources(scenario, prometheus, group, policy, data)
+    wished = checked_names(play)
     if html is not None:
         from planner.report.doctor import check_page
 
         check_page(html)
     with answering(form, output) as answer:
-        group, names = read_scenario(scenario)
-        runs = compare(group, names, _report)
+        if scenario is not None:
+            from planner.documents.backtest import read_scenario
+
+            played, named = read_scenario(scenario)
+            loaded = Loaded(played, named)
+        elif prometheus is not None:
+            access = (prometheus, bearer_token_file, basic_auth_file, ca_file)
+            request = past_request(access, group, (system, match, label), (days, step, until), (None, queues_each))
+            loaded = of_metrics(replace(request, capacities={group or "": capacity} if capacity else {}))
+        else:
+            assert policy is not None
+            assert data is not None
+            loaded = of_samples(data, policy, days, until, capacity)
+        names = wished or loaded.names
+        if keep is not None:
+            keep_scenario(keep, loaded.scenario, names)
+        runs = compare(loaded.scenario, names, _report)
         if html is not None:
             from planner.report.backtest import write_backtest_page
 
-            write_backtest_page(html, group, runs)
+            write_backtest_page(html, loaded.scenario, runs)
             errors.print(f"planner: page written to {html}")
         if answer.is_text:
-            _print(group, runs)
+            _print(loaded, runs)
         else:
-            answer.write_plain({"policies": [run_document(run, group.prices) for run in runs]})
+            policies = [run_document(run, loaded.scenario.prices) for run in runs]
+            answer.write_plain({"policies": policies, **past_document(loaded)})
+
+
+def _check_sources(
+    scenario: Path | None, prometheus: str | None, group: str | None, policy: Path | None, data: Path | None
+) -> None:
+    """Raise ``BadInputError`` unless exactly one source of the load is named, with what belongs to it."""
+    given = [source for source in (scenario, prometheus, policy or data) if source is not None]
+    if len(given) != 1:
+        raise BadInputError(
+            f"planner backtest: found {len(given)} sources of the load, expected one of SCENARIO.json, --prometheus "
+            "URL with --group NAME, and --data FOLDER with --policy FILE"
+        )
+    if (prometheus is None) != (group is None):
+        raise BadInputError("planner backtest: --prometheus URL and --group NAME go together")
+    if (policy is None) != (data is None):
+        raise BadInputError("planner backtest: --data FOLDER and --policy FILE go together")
 
 
 def run_document(run: "Run", prices: "Prices") -> dict[str, Any]:
@@ -71,10 +185,11 @@ def _report(name: str) -> None:
         errors.print(f"planner: playing {name} …", style="dim")
 
 
-def _print(scenario: "Scenario", runs: "Sequence[Run]") -> None:
+def _print(loaded: Loaded, runs: "Sequence[Run]") -> None:
     from planner.backtest.compare import OPTIMUM
     from planner.backtest.scenario import STEP_S
 
+    scenario, recorded = loaded.scenario, loaded.recorded
     best = next((run.cost_h(scenario.prices) for run in runs if run.policy == OPTIMUM), None)
     played = duration(scenario.steps * STEP_S)
     table = Table(title=f"{played} of {len(scenario.queues)} queues under {scenario.strategy}", title_justify="left")
@@ -82,6 +197,11 @@ def _print(scenario: "Scenario", runs: "Sequence[Run]") -> None:
     table.add_column("policy")
     for heading in (*headings, "late\nminutes", "worst\nwait"):
         table.add_column(heading, justify="right")
+    if recorded is not None:
+        past, cost = recorded.past, recorded.past.cost_h(scenario.prices)
+        over = (f"{cost / best:.2f}",) if best else ()
+        figures = (number(past.hours), number(past.rebalances), number(past.late_minutes))
+        table.add_row("as it was", number(cost), *over, *figures, "–")
     for run in runs:
         totals, cost = run.totals, run.cost_h(scenario.prices)
         over = (f"{cost / best:.2f}",) if best else ()
@@ -90,3 +210,5 @@ def _print(scenario: "Scenario", runs: "Sequence[Run]") -> None:
     text_console().print(table)
     for run in runs:
         text_console().print(f"{run.policy}: {run.tuning}.", style="dim")
+    if recorded is not None:
+        text_console().print(basis_of(recorded), style="dim", soft_wrap=True)

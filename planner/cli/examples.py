@@ -55,6 +55,8 @@ EXAMPLES = {
     "backtest": (
         "planner backtest scenario.json",
         "planner backtest scenario.json -o json",
+        "planner backtest --prometheus http://127.0.0.1:9090 --group shop --days 14 --html backtest.html",
+        "planner backtest --data data --policy policies/shop.yaml --play planner --play keda",
     ),
     "airflow check": (
         "planner airflow check",

@@ -1,21 +1,21 @@
 """``planner advise --prometheus``: groups' last days as they were, and what other rules would have made of them."""
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
-from datetime import datetime, timedelta
+from datetime import UTC, datetime, timedelta
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from rich.table import Table
 
-from planner.cli.console import Format, errors, print_json, text_console
-from planner.cli.metric_reading import Span, each_group, queries
+from planner.cli.console import Format, errors, parse_time, print_json, text_console
+from planner.cli.metric_reading import Span, each_group, pairs, queries
 from planner.errors import BadInputError, PlannerError
 from planner.text.words import counted, hours, number
 
 if TYPE_CHECKING:
     from planner.backtest.play import Run
-    from planner.backtest.recorded import NotPlayable, PlaySettings
+    from planner.backtest.recorded import NotPlayable, PlaySettings, RecordedGroup
     from planner.backtest.review import Review
     from planner.sources.prometheus import Access
 
@@ -65,30 +65,62 @@ def capacities(texts: Sequence[str] | None) -> dict[str, float]:
     return stated
 
 
+def past_request(
+    access: tuple[str, Path | None, Path | None, Path | None],
+    group: str | None,
+    series: tuple[str | None, list[str] | None, list[str] | None],
+    span: tuple[float, float, str | None],
+    stated: tuple[list[str] | None, int | None],
+) -> PastRequest:
+    """Return what the options of a command ask of the server: its address with what opens it, series, span, figures."""
+    from planner.sources.prometheus import Access
+
+    (system, match, label), (days, step_s, until), (capacity, queues_each) = series, span, stated
+    return PastRequest(
+        access=Access(*access),
+        group=group,
+        system=system,
+        matchers=pairs(match, "--match"),
+        labels=pairs(label, "--label"),
+        days=days,
+        step_s=step_s,
+        until=parse_time(until, "--until") if until else datetime.now(UTC),
+        capacities=capacities(capacity),
+        queues_each=queues_each,
+    )
+
+
 def review_past(request: PastRequest) -> "tuple[list[Review], list[NotPlayable]]":
     """Return the groups' reviews, what the planner saves most first, and the groups that cannot be played, by name.
 
     Raises what prevents the reading of all, and ``UnknownNameError`` for a group that no metric knows.
     """
-    from planner.backtest.recorded import NotPlayable, recorded_group
+    from planner.backtest.recorded import NotPlayable
     from planner.backtest.review import most_saved_first, review
-    from planner.sources.prometheus import Prometheus
 
     reviews: list[Review] = []
     others: list[NotPlayable] = []
+    for recorded in recorded_groups(request):
+        if isinstance(recorded, NotPlayable):
+            others.append(recorded)
+        else:
+            reviews.append(review(recorded))
+    return most_saved_first(reviews), sorted(others, key=lambda it: it.group)
+
+
+def recorded_groups(request: PastRequest) -> "Iterator[RecordedGroup | NotPlayable]":
+    """Yield each group that was asked for as it can be played, or why it cannot; raises as ``review_past`` does."""
+    from planner.backtest.recorded import NotPlayable, recorded_group
+    from planner.sources.prometheus import Prometheus
+
     asked = queries(request.system, request.matchers, request.labels)
     names, span = ((request.group,) if request.group else ()), request.span
     with Prometheus(request.access) as server:
         for query, metrics in each_group(server, asked, names, span):
             if isinstance(metrics, PlannerError):
-                others.append(NotPlayable(query.group, str(metrics)))
-                continue
-            recorded = recorded_group(metrics, span.since, span.until, request.settings(query.group))
-            if isinstance(recorded, NotPlayable):
-                others.append(recorded)
-                continue
-            reviews.append(review(recorded))
-    return most_saved_first(reviews), sorted(others, key=lambda it: it.group)
+                yield NotPlayable(query.group, str(metrics))
+            else:
+                yield recorded_group(metrics, span.since, span.until, request.settings(query.group))
 
 
 def print_past(

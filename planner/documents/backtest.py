@@ -1,11 +1,14 @@
 """Scenario files of ``planner backtest``, and the arrivals that they name."""
 
 import csv
+import io
+import json
 import math
 from array import array
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from datetime import UTC, datetime, timedelta
 from functools import cache
+from importlib import import_module
 from pathlib import Path
 from typing import Annotated, Any, Literal, Self
 
@@ -18,17 +21,21 @@ from planner.backtest.scenario import STEP_S, Floats, Prices, Scenario
 from planner.documents.events import MOST_EVENTS, EventSpec
 from planner.documents.format import document_error
 from planner.documents.source import check_path
-from planner.errors import BadInputError, DocumentError
+from planner.errors import BadInputError, DocumentError, MissingExtraError
 from planner.model.queues import Queue
 from planner.model.systems import system_named
 from planner.text.bounded import bounded_json
+from planner.text.printable import one_line
 from planner.text.words import did_you_mean
 
+ARRIVALS = "arrivals.csv"
 COLUMNS = ("second", "topic", "queue", "messages")
 MOST_SCENARIO_BYTES = 1_000_000
 MOST_ROWS = 5_000_000
 MOST_CELLS = 20_000_000
 MOST_QUEUES = 1024
+PARQUET_ROWS = 65_536
+"""So many rows of a Parquet file are in memory at a time."""
 MOST_PLAYED_S = 100 * 86_400
 LARGEST_QUEUE = 1_000_000
 
@@ -154,6 +161,40 @@ def read_scenario(path: Path) -> tuple[Scenario, tuple[str, ...]]:
     return scenario, tuple(document.policies)
 
 
+def scenario_texts(scenario: Scenario, names: Sequence[str]) -> tuple[str, str]:
+    """Return the scenario file of what is played, and its arrivals, which it expects beside it as ``ARRIVALS``.
+
+    Queues of a topic are numbered in their order over all brokers, as the file knows none.
+    """
+    document = {
+        "arrivals": ARRIVALS,
+        "interval_s": round(scenario.interval_s),
+        "history_s": round(scenario.history_s),
+        "system": scenario.system,
+        "strategy": scenario.strategy,
+        "capacity": scenario.capacity,
+        "pod_start_s": scenario.pod_start_s,
+        "min": scenario.lowest,
+        "max": scenario.highest,
+        "start": scenario.start,
+        "late_after_s": scenario.late_after_s,
+        "prices": {"rebalance_h": scenario.prices.rebalance_h, "late_minute_h": scenario.prices.late_minute_h},
+        "every_s": scenario.every_s,
+        "seed": scenario.seed,
+        "policies": list(names),
+    }
+    numbers = [number for size in scenario.topic_sizes for number in range(size)]
+    topics = [queue.topic for queue in scenario.queues]
+    rows = io.StringIO(newline="")
+    writer = csv.writer(rows)
+    writer.writerow(COLUMNS)
+    for interval, row in enumerate(scenario.messages):
+        second = round(interval * scenario.interval_s)
+        for topic, number, messages in zip(topics, numbers, row.tolist(), strict=True):
+            writer.writerow((second, topic, number, f"{messages:.12g}"))
+    return json.dumps(document, indent=1) + "\n", rows.getvalue()
+
+
 def _read_bytes(path: Path) -> bytes:
     try:
         with path.open("rb") as file:
@@ -197,6 +238,8 @@ def read_arrivals(path: Path, document: ScenarioDocument) -> tuple[list[Queue], 
     A queue without a row in an interval got no messages in it; an interval without any row is a gap and refused.
     """
     try:
+        if path.suffix == ".parquet":
+            return _Reader(str(path), document).read(_parquet_rows(path))
         with path.open(newline="", encoding="utf-8") as file:
             return _Reader(str(path), document).read(csv.reader(file))
     except FileNotFoundError:
@@ -209,8 +252,33 @@ def read_arrivals(path: Path, document: ScenarioDocument) -> tuple[list[Queue], 
         raise BadInputError(f"arrivals {path}: no CSV in UTF-8 ({error}): write them as CSV") from error
 
 
+def _parquet_rows(path: Path) -> Iterator[list[str]]:
+    """Yield the names of the columns, then each row, as text: one check serves CSV and Parquet.
+
+    Raises ``BadInputError`` for a file that is no Parquet, and where nobody installed what reads it.
+    """
+    try:
+        parquet, fault = import_module("pyarrow.parquet"), import_module("pyarrow").ArrowException
+    except ImportError as error:
+        raise MissingExtraError("reading arrivals out of Parquet", "spark") from error
+    with path.open("rb") as file:
+        try:
+            table = parquet.ParquetFile(file)
+            names = table.schema_arrow.names
+            yield names
+            if sorted(names) != sorted(COLUMNS):
+                return  # the reader has refused the names
+            for batch in table.iter_batches(PARQUET_ROWS):
+                columns = [batch.column(name).to_pylist() for name in names]
+                yield from ([str(value) for value in row] for row in zip(*columns, strict=True))
+        except fault as error:
+            raise BadInputError(
+                f"arrivals {path}: no readable Parquet ({one_line(str(error))}): write it anew"
+            ) from error
+
+
 class _Reader:
-    """Reads the rows of one file; every fault is named with its line."""
+    """Reads the rows of one file; every fault is named with its line, in Parquet the row behind the names."""
 
     def __init__(self, where: str, document: ScenarioDocument) -> None:
         self._where, self._document = where, document

@@ -101,6 +101,27 @@ def test_an_installation_of_21_groups_is_told_without_a_broker(url: str, tmp_pat
     assert all(f"<bdi>{name}</bdi>" in text for name in (*groups, *unknown))
 
 
+def test_one_group_is_played_under_every_policy_that_is_asked_for(url: str, tmp_path: Path) -> None:
+    """Beside what the group itself cost; red when the play is of another group, or its capacity of another."""
+    span = ("--days", MINUTES / 1440, "--until", END.isoformat(), "--step", 60, "--group")
+    names = ("--play", "planner", "--play", "keda", "--play", "optimum", "--format", "json")
+    found = planner("backtest", "--prometheus", url, *span, "behind", *names, "--keep", tmp_path / "kept")
+    assert found.returncode == 0, found
+    answer = json.loads(found.stdout)
+    costs = {run["policy"]: run["cost_h"] for run in answer["policies"]}
+    assert answer["capacity"] == pytest.approx(CAPACITY, rel=0.03)
+    assert answer["as_it_was"]["late_minutes"] in range(32, 38)
+    assert costs["optimum"] <= costs["planner"] < answer["as_it_was"]["cost_h"]
+    again = planner("backtest", tmp_path / "kept" / "scenario.json", "--format", "json")
+    assert json.loads(again.stdout)["policies"] == answer["policies"]
+    for group, reason in (("idle", "option --capacity N"), ("memberless", "how many members"), ("nobody", "no group")):
+        refused = planner("backtest", "--prometheus", url, *span, group)
+        assert refused.returncode != 0
+        assert reason in refused.stderr
+    stated = planner("backtest", "--prometheus", url, *span, "idle", "--capacity", CAPACITY, "--play", "fixed")
+    assert "as it was" in stated.stdout
+
+
 def test_the_load_ahead_is_told_from_metrics_alone(url: str, tmp_path: Path) -> None:
     page = tmp_path / "demand.html"
     options = ("--prometheus", url, "--group", "waves", "--days", MINUTES / 1440, "--until", END.isoformat())
