@@ -154,7 +154,7 @@ def _scenario(messages: Floats, seed: int, start: int) -> Scenario:
 
 
 class Group:
-    """A group whose consumers take from all of their queues what waits in them. A change of count costs no time here."""
+    """A group whose consumers take from all of their queues what waits. A change of count costs no time here."""
 
     def __init__(self) -> None:
         self.waiting = self.arrived = self.consumed = np.zeros(QUEUES)

@@ -18,15 +18,17 @@ from numpy.typing import NDArray
 from planner.decision.expectation import Expectation, Floats, expectation_after
 
 Ints = NDArray[np.intp]
+Periods = Sequence[Sequence[int]]
+"""Lengths of bins in minutes, those between two decisions together."""
 
 
 @dataclass(frozen=True, slots=True)
 class HorizonSettings:
     """How the horizon counts.
 
-    ``bins_min`` are the lengths of its stretches in minutes: of one minute each for as long as bursts are to be told
-    from a steady load, as a stretch's mean hides what is shorter. ``pace`` is the part of a consumer's capacity that is
-    counted on; a message is late from ``late_margin`` of the objective's wait.
+    ``bins_min`` are the lengths of its stretches in minutes, where decisions are no further apart: of one minute each
+    for as long as bursts are to be told from a steady load, as a stretch's mean hides what is shorter. ``pace`` is the
+    part of a consumer's capacity that is counted on; a message is late from ``late_margin`` of the objective's wait.
     """
 
     bins_min: tuple[int, ...] = (1,) * 10 + (2,) * 5 + (5, 5, 5, 10, 10, 20, 20, 25)
@@ -96,27 +98,31 @@ class Items:
     late: Floats
 
 
-def horizon_bins(settings: HorizonSettings, shortest_s: float) -> tuple[int, ...]:
-    """Return the bins in minutes, none shorter than ``shortest_s``, of about the same length in all.
+def horizon_periods(settings: HorizonSettings, shortest_s: float) -> Periods:
+    """Return the bins in minutes of each period between two decisions, of about the same length in all.
 
-    A bin ends where the count may change again: it is no shorter than a pod's start or the period between decisions.
+    No period is shorter than ``shortest_s``: nothing else can be done within a pod's start, nor between two decisions.
+    Within a period load and backlog go on from bin to bin, as the mean of a long stretch hides the minutes in which
+    messages come too late.
     """
-    least = max(1, -int(-shortest_s // 60))
-    if least == 1:
-        return settings.bins_min
-    total = sum(settings.bins_min)
-    bins: list[int] = []
-    lengths = iter(settings.bins_min)
-    while sum(bins) < total:
-        bins.append(max(least, next(lengths, least)))
-    return tuple(bins)
+    least, total = max(1, -int(-shortest_s // 60)), sum(settings.bins_min)
+    finest = [length for length in settings.bins_min for _ in range(length)]
+    lengths, periods, begin = iter(settings.bins_min), [], 0
+    while begin < total:
+        end = begin + max(least, next(lengths, least))
+        bins: list[int] = []
+        while begin < end:
+            bins.append(min(finest[begin] if begin < total else end - begin, end - begin))
+            begin += bins[-1]
+        periods.append(tuple(bins))
+    return tuple(periods)
 
 
 def choose_count(
     counts: Sequence[int],
     shares: Floats,
     futures: Floats,
-    bins_min: Sequence[int],
+    periods_min: Periods,
     state: GroupState,
     costs: Costs,
     settings: HorizonSettings,
@@ -124,9 +130,10 @@ def choose_count(
     """Return the bill of every first action and the cheapest one.
 
     ``counts`` are ascending and hold ``state.running`` and ``state.ordered``; ``shares`` has the busiest consumer's
-    share of the load for each. ``futures`` are loads in consumers, shape (paths, bins), bins from ``horizon_bins``.
+    share of the load for each. ``futures`` are loads in consumers, shape (paths, bins), in the bins of ``periods_min``
+    (``horizon_periods``), all periods behind each other.
     """
-    (means,) = _Model(counts, shares, futures, state, costs, settings, parts=1).mean_costs(bins_min)
+    (means,) = _Model(counts, shares, futures, state, costs, settings, parts=1).mean_costs(periods_min)
     return Bill(tuple(counts), means, int(counts[int(means.argmin())]))
 
 
@@ -134,13 +141,13 @@ def itemise(
     counts: Sequence[int],
     shares: Floats,
     futures: Floats,
-    bins_min: Sequence[int],
+    periods_min: Periods,
     state: GroupState,
     costs: Costs,
     settings: HorizonSettings,
 ) -> Items:
     """Return what the bill of ``choose_count`` is made of: the same actions, their costs apart."""
-    return Items(*_Model(counts, shares, futures, state, costs, settings, parts=3).mean_costs(bins_min))
+    return Items(*_Model(counts, shares, futures, state, costs, settings, parts=3).mean_costs(periods_min))
 
 
 class _Model:
@@ -177,14 +184,15 @@ class _Model:
         self._paths = np.arange(len(futures))
         self._rows = np.arange(len(counts))[None, :, None]
 
-    def mean_costs(self, bins_min: Sequence[int]) -> Floats:
+    def mean_costs(self, periods_min: Periods) -> Floats:
         """Return the mean cost of each first action, whole or in three parts; shape (parts, counts)."""
-        seconds = 60.0 * np.asarray(bins_min, dtype=float)
+        begins = np.cumsum([0, *(len(period) for period in periods_min)]).tolist()
         value = self.end_value()
-        for index in range(len(seconds) - 1, 0, -1):
-            expectation = expectation_after(self._futures[:, :index])
-            value = self.earlier(value, self._futures[:, index], float(seconds[index]), expectation)
-        return np.asarray(self.first(value, self._futures[:, 0], float(seconds[0])).mean(axis=1))
+        for period, begin in reversed(list(zip(periods_min[1:], begins[1:], strict=False))):
+            loads = self._futures[:, begin : begin + len(period)]
+            value = self.earlier(value, loads, _seconds(period), expectation_after(self._futures[:, :begin]))
+        now = periods_min[0]
+        return np.asarray(self.first(value, self._futures[:, : len(now)], _seconds(now)).mean(axis=1))
 
     def end_value(self) -> Floats:
         """Return the value at the horizon's end: what is late then stays late for as long as it waits."""
@@ -192,19 +200,17 @@ class _Model:
         late = np.broadcast_to(wait * self._late_price, (len(self._paths), *wait.shape))
         return self._cost(late=late)
 
-    def earlier(self, value: Floats, load: Floats, seconds: float, expectation: Expectation) -> Floats:
-        """Return the value one bin earlier: shape (parts, paths, counts, levels).
+    def earlier(self, value: Floats, loads: Floats, seconds: Sequence[float], expectation: Expectation) -> Floats:
+        """Return the value one period earlier: shape (parts, paths, counts, levels).
 
         What is done is what was expected to cost least; what it costs is each path's own. A fall takes effect at once.
         A rise is paid and helps after its delay; until then the old count runs.
         """
-        load = load[:, None, None]
-        limit, arriving = self._limit(load, slice(None)), load * self._arriving
-        delay = min(self._delay, seconds)
+        delay = min(self._delay, sum(seconds))
         change = self._cost(changes=self._changes[None, :, None])
-        stay = self._stretch(value, arriving, limit, seconds)
-        rest = self._stretch(value, arriving, limit, seconds - delay) if delay < seconds else value
-        between, late = self._grow(self._levels, arriving, self._drain, limit, delay)
+        stay = self._stretches(value, loads, seconds, 0.0)
+        rest = self._stretches(value, loads, seconds, delay)
+        between, late = self._until(loads, seconds, delay)
 
         expected_stay = expectation.of(stay.sum(axis=0))
         below, expected_fall = _cheapest_below(expected_stay + self._changes[:, None])
@@ -218,20 +224,29 @@ class _Model:
         is_rise = expectation.of(rise.sum(axis=0)) < np.minimum(expected_fall, expected_stay)
         return np.asarray(np.where(is_rise, rise, np.where(is_fall, fall, stay)))
 
-    def first(self, value: Floats, load: Floats, seconds: float) -> Floats:
-        """Return the cost of each first action on each path; shape (parts, paths, counts)."""
+    def first(self, value: Floats, loads: Floats, seconds: Sequence[float]) -> Floats:
+        """Return the cost of each first action on each path; shape (parts, paths, counts).
+
+        What runs now, then what is ordered, runs until the target's pods are ready.
+        """
         state, counts = self._state, self._counts.ravel().astype(int).tolist()
-        load, left = load[:, None], np.full(len(counts), seconds)
-        backlog: Floats = np.full((len(load), len(counts)), state.backlog)
+        backlog: Floats = np.full((len(loads), len(counts)), state.backlog)
         total = self._cost(changes=self._changes * np.array([[_changes(state, target) for target in counts]]))
-        spans = np.array([_spans(state, target, self._costs.pod_start_s) for target in counts])
-        for count, longest in ((state.running, spans[:, 0]), (state.ordered, spans[:, 1]), (None, left)):
-            row = slice(None) if count is None else counts.index(count)
-            arriving, drain = load * self._arriving[row].ravel(), self._drain[row].ravel()
-            span = np.minimum(longest, left)
-            backlog, late = self._grow(backlog, arriving, drain, self._limit(load, row), span)
-            total = total + self._cost(consumers=self._counts[row].ravel() * span, late=late)
-            left = left - span
+        spans = np.array([_spans(state, target, self._costs.pod_start_s) for target in counts]).T
+        never, ordered_at, target_at = np.zeros(len(counts)), spans[0], spans.sum(axis=0)
+        phases = (
+            (counts.index(state.running), never, ordered_at),
+            (counts.index(state.ordered), ordered_at, target_at),
+            (slice(None), target_at, np.full(len(counts), np.inf)),
+        )
+        begin = 0.0
+        for load, length in zip(loads.T[:, :, None], seconds, strict=True):
+            for row, since, until in phases:
+                span = np.maximum(np.minimum(until, begin + length) - np.maximum(since, begin), 0.0)
+                arriving, drain = load * self._arriving[row].ravel(), self._drain[row].ravel()
+                backlog, late = self._grow(backlog, arriving, drain, self._limit(load, row), span)
+                total = total + self._cost(consumers=self._counts[row].ravel() * span, late=late)
+            begin += length
         return np.asarray(total + self._values_at(value, backlog[:, :, None])[..., 0])
 
     def _cost(
@@ -242,10 +257,30 @@ class _Model:
             return np.asarray(consumers + changes + late)[None]
         return np.stack(np.broadcast_arrays(consumers, changes, late))
 
-    def _stretch(self, value: Floats, arriving: Floats, limit: Floats, seconds: float) -> Floats:
-        """Return for each count the cost of running it for so long, with the value behind it, by backlog level."""
-        after, late = self._grow(self._levels, arriving, self._drain, limit, seconds)
-        return self._values_at(value, after) + self._cost(consumers=self._counts * seconds, late=late)
+    def _stretches(self, value: Floats, loads: Floats, seconds: Sequence[float], begin: float) -> Floats:
+        """Return for each count the cost of running it from ``begin`` to the period's end, with the value behind it."""
+        ends = np.cumsum(seconds)
+        for index in range(len(seconds) - 1, -1, -1):
+            length = min(float(seconds[index]), float(ends[index]) - begin)
+            if length <= 0:
+                break
+            load = loads[:, index, None, None]
+            limit, arriving = self._limit(load, slice(None)), load * self._arriving
+            after, late = self._grow(self._levels, arriving, self._drain, limit, length)
+            value = self._values_at(value, after) + self._cost(consumers=self._counts * length, late=late)
+        return value
+
+    def _until(self, loads: Floats, seconds: Sequence[float], end: float) -> tuple[Floats, Floats]:
+        """Return the backlog at ``end`` of a period whose count stays until then, and the price of what is late."""
+        backlog, late, begin = self._levels, np.zeros(1), 0.0
+        for index, length in enumerate(seconds):
+            if begin >= end:
+                break
+            load = loads[:, index, None, None]
+            limit, arriving = self._limit(load, slice(None)), load * self._arriving
+            backlog, more = self._grow(backlog, arriving, self._drain, limit, min(length, end - begin))
+            late, begin = late + more, begin + length
+        return backlog, late
 
     def _limit(self, load: Floats, row: int | slice) -> Floats:
         """Return the backlog at which the oldest message is late, of all counts (paths, counts, 1) or of one's row.
@@ -274,6 +309,10 @@ class _Model:
         line = np.ascontiguousarray(value).reshape(len(value), -1)
         low = line[:, flat]
         return np.asarray(low + weight * (line[:, flat + 1] - low))
+
+
+def _seconds(period_min: Sequence[int]) -> tuple[float, ...]:
+    return tuple(60.0 * minutes for minutes in period_min)
 
 
 def _backlog_shares(counts: Sequence[int], shares: Floats, state: GroupState) -> Floats:

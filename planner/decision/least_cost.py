@@ -128,7 +128,7 @@ def _bill(group: GroupWeighing, lines: tuple[BillLine, ...], members_per_pod: in
     weighing = group.weighing
     return DecisionBill(
         horizon_seconds=60.0 * sum(weighing.bins_min),
-        first_change_seconds=60.0 * weighing.bins_min[0],
+        first_change_seconds=60.0 * sum(weighing.periods_min[0]),
         futures=weighing.paths,
         source=f"{_source(weighing, group)}{EVENTS_LEAD}{events}" if events else _source(weighing, group),
         level=round(float(weighing.series.level[-1]), DECIMALS),

@@ -12,8 +12,9 @@ from planner.decision.horizon import (
     GroupState,
     HorizonSettings,
     Items,
+    Periods,
     choose_count,
-    horizon_bins,
+    horizon_periods,
     itemise,
 )
 from planner.demand.events import EventLoad, with_events
@@ -65,9 +66,14 @@ class Weighing:
     events: EventLoad | None = None
 
     @property
+    def periods_min(self) -> Periods:
+        """The stretches of the horizon in minutes, those between two decisions together."""
+        return horizon_periods(self.settings.horizon, max(self.costs.pod_start_s, self.costs.every_s))
+
+    @property
     def bins_min(self) -> tuple[int, ...]:
         """The stretches of the horizon in minutes."""
-        return horizon_bins(self.settings.horizon, max(self.costs.pod_start_s, self.costs.every_s))
+        return tuple(minutes for period in self.periods_min for minutes in period)
 
     @property
     def paths(self) -> int:
@@ -82,9 +88,9 @@ class Weighing:
         """Return what the bill is made of. Raises ``ValueError`` for a series without any minute."""
         return itemise(*self._inputs())
 
-    def _inputs(self) -> tuple[tuple[int, ...], Floats, Floats, tuple[int, ...], GroupState, Costs, HorizonSettings]:
+    def _inputs(self) -> tuple[tuple[int, ...], Floats, Floats, Periods, GroupState, Costs, HorizonSettings]:
         horizon = self.settings.horizon
-        return self.counts, self.shares, self._futures(), self.bins_min, self.state, self.costs, horizon
+        return self.counts, self.shares, self._futures(), self.periods_min, self.state, self.costs, horizon
 
     def _futures(self) -> Floats:
         usual = futures(self.series, self.bins_min, self.settings.paths)

@@ -9,7 +9,7 @@ import numpy as np
 from planner.backtest.observation import Observation
 from planner.backtest.owners import GroupOwners, busiest_share
 from planner.backtest.scenario import SECONDS_AN_HOUR, Floats, Scenario
-from planner.decision.horizon import Costs, GroupState, horizon_bins
+from planner.decision.horizon import Costs, GroupState, horizon_periods
 from planner.decision.weighing import (
     DEFAULT_WEIGHING,
     UNCOMMITTED_S,
@@ -163,7 +163,7 @@ def known_events(scenario: Scenario, settings: WeighingSettings = DEFAULT_WEIGHI
         return None
     known = int(scenario.history_s // MINUTE_S)
     played = int(len(scenario.played) * scenario.interval_s // MINUTE_S) + 1
-    ahead = sum(horizon_bins(settings.horizon, max(scenario.pod_start_s, scenario.every_s)))
+    ahead = sum(map(sum, horizon_periods(settings.horizon, max(scenario.pod_start_s, scenario.every_s))))
     return event_load(scenario.events, scenario.begins_at - timedelta(minutes=known), known + played + ahead)
 
 

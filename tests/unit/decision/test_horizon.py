@@ -11,19 +11,21 @@ from planner.decision.horizon import (
     Costs,
     GroupState,
     choose_count,
-    horizon_bins,
+    horizon_periods,
+    itemise,
 )
 
 COUNTS = (1, 2, 4, 8)
 SHARES = np.array([1.0, 0.5, 0.25, 0.125])
 COSTS = Costs(change=900.0, late_minute=3600.0, late_after_s=60.0, pod_start_s=30.0, every_s=60.0)
-BINS = horizon_bins(DEFAULT_HORIZON, 30.0)
+BINS = DEFAULT_HORIZON.bins_min
 
 
 def bill(load: float, count: int, costs: Costs = COSTS, **state: object) -> Bill:
-    futures = np.full((3, len(BINS)), load)
+    periods = horizon_periods(DEFAULT_HORIZON, max(costs.pod_start_s, costs.every_s))
+    futures = np.full((3, sum(map(len, periods))), load)
     group = GroupState(**{"running": count, "ordered": count, "ready_in_s": 0.0, "backlog": 0.0, **state})  # type: ignore[arg-type]
-    return choose_count(COUNTS, SHARES, futures, BINS, group, costs, DEFAULT_HORIZON)
+    return choose_count(COUNTS, SHARES, futures, periods, group, costs, DEFAULT_HORIZON)
 
 
 def test_a_steady_load_costs_the_consumers_of_the_horizon() -> None:
@@ -70,9 +72,39 @@ def test_what_is_ordered_already_is_not_ordered_twice() -> None:
     assert ordered.costs[2] == pytest.approx(bill(3.0, 2, backlog=120.0).costs[2] + 10 * 2)
 
 
-def test_bins_are_no_shorter_than_the_start_of_a_pod() -> None:
-    assert min(horizon_bins(DEFAULT_HORIZON, 180.0)) == 3
-    assert sum(horizon_bins(DEFAULT_HORIZON, 180.0)) >= sum(DEFAULT_HORIZON.bins_min)
+def test_periods_are_no_shorter_than_the_start_of_a_pod_and_their_bins_stay_short() -> None:
+    periods = horizon_periods(DEFAULT_HORIZON, 180.0)
+    assert min(map(sum, periods)) == 3
+    assert sum(map(sum, periods)) >= sum(DEFAULT_HORIZON.bins_min)
+    assert periods[:4] == ((1, 1, 1), (1, 1, 1), (1, 1, 1), (1, 2))
+    assert horizon_periods(DEFAULT_HORIZON, 60.0) == tuple((minutes,) for minutes in BINS)
+    assert sum(map(sum, horizon_periods(DEFAULT_HORIZON, 4 * 3600.0))) == 240
+
+
+def test_a_minute_of_too_much_counts_between_two_decisions_as_well() -> None:
+    """2 consumers do 2 a minute: in each second minute 3.8 come. Red where a mean of ten minutes hides them."""
+    costs = replace(COSTS, every_s=600.0, late_after_s=30.0)
+    periods = horizon_periods(DEFAULT_HORIZON, 600.0)
+    minutes = [length for period in periods for length in period]
+    burst = np.array([3.8 if place % 2 else 0.0 for place in range(10)] + [1.9] * (len(minutes) - 10))
+    level = np.full(len(minutes), 1.9)
+    two = COUNTS.index(2)
+
+    def late(load: np.ndarray) -> float:
+        futures = np.stack([load, load])
+        group = GroupState(2, 2, 0.0, 0.0)
+        return float(itemise(COUNTS, SHARES, futures, periods, group, costs, DEFAULT_HORIZON).late[two])
+
+    assert late(level) == 0.0
+    assert late(burst) > 0.0
+
+
+def test_pods_that_start_for_longer_than_a_bin_work_once_they_are_ready() -> None:
+    periods = horizon_periods(DEFAULT_HORIZON, 120.0)
+    futures = np.full((3, sum(map(len, periods))), 3.0)
+    costs = replace(COSTS, pod_start_s=120.0)
+    items = itemise(COUNTS, SHARES, futures, periods, GroupState(2, 2, 0.0, 0.0), costs, DEFAULT_HORIZON)
+    assert items.consumers[COUNTS.index(4)] == pytest.approx(2 * 120 + 4 * (60 * sum(map(sum, periods)) - 120))
 
 
 def test_the_largest_count_has_no_way_up_and_the_smallest_none_down() -> None:
@@ -87,18 +119,21 @@ def test_a_dear_change_is_not_put_off_for_a_cheaper_one_later() -> None:
 
 
 def test_what_no_load_tells_costs_what_it_costs_not_to_know_it() -> None:
-    bins = horizon_bins(DEFAULT_HORIZON, 600.0)
+    periods = horizon_periods(DEFAULT_HORIZON, 600.0)
+    bins = [length for period in periods for length in period]
     costs = replace(COSTS, change=3 * 3600.0, every_s=600.0)
 
     def stays(*loads: np.ndarray) -> float:
-        bill = choose_count(COUNTS, SHARES, np.stack(loads), bins, GroupState(4, 4, 0.0, 0.0), costs, DEFAULT_HORIZON)
+        bill = choose_count(
+            COUNTS, SHARES, np.stack(loads), periods, GroupState(4, 4, 0.0, 0.0), costs, DEFAULT_HORIZON
+        )
         return float(bill.costs[COUNTS.index(4)])
 
     calm, jump = np.full(len(bins), 1.5), np.full(len(bins), 1.5)
-    jump[4:] = 3.8
+    jump[np.cumsum(bins) > 40] = 3.8
     known = (stays(calm) + stays(jump)) / 2
     # Nobody can stop two consumers in the one and keep them in the other: all four run for all the time in both.
     assert stays(calm, jump) == pytest.approx(4 * 60 * sum(bins))
     assert known < 4 * 60 * sum(bins) - 600
-    jump[0] = 1.6
+    jump[np.cumsum(bins) <= 40] = 1.6
     assert stays(calm, jump) == pytest.approx(known)

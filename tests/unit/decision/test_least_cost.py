@@ -12,7 +12,7 @@ from planner.decision.bill_words import describe_bill, describe_difference, desc
 from planner.decision.choose import decide
 from planner.decision.decision import BillLine, Decision, DecisionBill, HoldCause
 from planner.decision.group_weighing import weighing_of
-from planner.decision.horizon import DEFAULT_HORIZON, Costs, GroupState, choose_count, horizon_bins, itemise
+from planner.decision.horizon import DEFAULT_HORIZON, Costs, GroupState, choose_count, horizon_periods, itemise
 from planner.decision.objective import WaitObjective
 from planner.decision.prices import DEFAULT_PRICES, Prices, change_price
 from planner.demand.events import DateSpan, Event
@@ -53,16 +53,17 @@ def past(rates: Sequence[float], **changes: Any) -> tuple[SeriesPoint, ...]:
 
 
 def test_what_a_bill_is_made_of_adds_up_to_it() -> None:
-    bins = horizon_bins(DEFAULT_HORIZON, 60.0)
-    loads = np.random.default_rng(1).uniform(0.5, 6.0, (5, len(bins)))
+    periods = horizon_periods(DEFAULT_HORIZON, 60.0)
+    minutes = [length for period in periods for length in period]
+    loads = np.random.default_rng(1).uniform(0.5, 6.0, (5, len(minutes)))
     counts, shares = (1, 2, 4, 8), np.array([1.0, 0.5, 0.25, 0.125])
     costs = Costs((100.0, 300.0, 250.0, 700.0), 3600.0, 60.0, 30.0, 60.0)
-    inputs = (counts, shares, loads, bins, GroupState(2, 2, 0.0, 200.0), costs, DEFAULT_HORIZON)
+    inputs = (counts, shares, loads, periods, GroupState(2, 2, 0.0, 200.0), costs, DEFAULT_HORIZON)
     bill, items = choose_count(*inputs), itemise(*inputs)
     assert items.consumers + items.changes + items.late == pytest.approx(bill.costs)
     # Each first action is paid once, and no path of 2 hours lives without consumers.
     assert (items.changes >= np.array([100.0, 0.0, 250.0, 700.0]) - 0.01).all()
-    assert (items.consumers >= 60 * sum(bins) - 0.01).all()
+    assert (items.consumers >= 60 * sum(minutes) - 0.01).all()
     assert items.late.max() > 0
     free = replace(costs, late_minute=0.0, change=0.0)
     assert itemise(*inputs[:5], free, DEFAULT_HORIZON).late == pytest.approx(0.0)

@@ -3,7 +3,7 @@
 import numpy as np
 import pytest
 
-from planner.decision.horizon import DEFAULT_HORIZON, horizon_bins
+from planner.decision.horizon import DEFAULT_HORIZON, horizon_periods
 from planner.demand.futures import DEFAULT_FUTURES, FutureSettings, futures
 from planner.demand.reversion import ReversionSettings
 from planner.demand.series import LevelSettings, LoadSeries
@@ -78,7 +78,8 @@ def test_the_more_past_there_is_the_more_minutes_like_now_lend_their_futures() -
 def test_what_a_snapshot_carries_of_the_past_is_enough_to_look_for_minutes_like_now(shortest_s: float) -> None:
     minutes = int(RECENT.total_seconds() // 60)
     series = LoadSeries(load=(10.0 + np.arange(minutes) % 7).tolist())
-    assert len(futures(series, horizon_bins(DEFAULT_HORIZON, shortest_s), FutureSettings(paths=8))) == 8 + 8
+    bins = [length for period in horizon_periods(DEFAULT_HORIZON, shortest_s) for length in period]
+    assert len(futures(series, bins, FutureSettings(paths=8))) == 8 + 8
 
 
 def test_a_mean_of_hours_lends_no_errors() -> None:
