@@ -10,6 +10,7 @@ import os
 from collections.abc import Iterator, Sequence
 from concurrent.futures import ProcessPoolExecutor
 from dataclasses import dataclass
+from functools import partial
 from itertools import groupby
 
 import numpy as np
@@ -74,11 +75,13 @@ def main() -> None:
     parser = argparse.ArgumentParser(prog="python -m benchmarks.stationary", description=__doc__)
     parser.add_argument("--days", type=int, default=10_000)
     parser.add_argument("--seed", type=int, default=1)
+    parser.add_argument("--sampled", action="store_true", help="know each minute, as beside planner sample")
     options = parser.parse_args()
     seeds = range(options.seed, options.seed + math.ceil(options.days / DAYS_EACH))
     with ProcessPoolExecutor(os.cpu_count()) as pool:
         courses = []
-        for done, course in enumerate(pool.map(course_of, seeds), start=1):
+        played = pool.map(partial(course_of, is_sampled=options.sampled), seeds)
+        for done, course in enumerate(played, start=1):
             courses.append(course)
             if done % 50 == 0:
                 print("\n".join([f"{done * DAYS_EACH} days", *table(courses)]), flush=True)
@@ -102,12 +105,12 @@ def table(courses: Sequence[Course]) -> Iterator[str]:
                 yield f"  load {course.load:.2f}: {told}, {course.cost_h:.0f} h for {course.fixed_h:.0f} h"
 
 
-def course_of(seed: int, days: int = DAYS_EACH) -> Course:
-    """Return what the rule does in so many days of one group, after one that it knows."""
+def course_of(seed: int, days: int = DAYS_EACH, *, is_sampled: bool = False) -> Course:
+    """Return what the rule does in so many days of one group, after one that it knows; ``decided`` has the rest."""
     random = np.random.default_rng(seed)
     noise, load = NOISES[seed % len(NOISES)], float(random.uniform(*LEVELS))
     messages = messages_of(random, np.full((KNOWN_DAYS + days) * DAY_MIN, load), noise)
-    counts, late = decided(messages, math.ceil(load / 0.9), seed)
+    counts, late = decided(messages, math.ceil(load / 0.9), seed, is_sampled=is_sampled)
     stays = changes(counts[60 // EVERY_MIN :]) == 0
     return Course(noise, load, counts, late, None if stays else cheapest_fixed_h(messages, load))
 
@@ -175,19 +178,24 @@ class Group:
         return Observation(second, lag, self.arrived, self.consumed, _owners(count), count, count, None, None)
 
 
-def decided(messages: Floats, count: int, seed: int) -> tuple[list[int], int]:
-    """Return the count from each decision on, and the minutes in which a queue's oldest message waited over 60 s.
+def decided(messages: Floats, count: int, seed: int, *, is_sampled: bool = False) -> tuple[list[int], int]:
+    """Return the count from each decision on, and the minutes in which a consumer's oldest message waited over 60 s.
 
-    The first day of ``messages`` is known beforehand; ``count`` consumers run at its end.
+    The first day of ``messages`` is known beforehand; ``count`` consumers run at its end. With ``is_sampled`` each
+    minute of the load is known at a decision, else the mean since the last one.
     """
     planner, group = Planner(_scenario(messages, seed, count)), Group()
     known, counts, late = KNOWN_DAYS * DAY_MIN, [], 0
     for minute in range(known, len(messages)):
-        if minute % EVERY_MIN == 0:
+        is_due = minute % EVERY_MIN == 0
+        if is_due or is_sampled:
             uncommitted = messages[minute - 1] / MINUTE_S * UNCOMMITTED_S
             seen = group.seen((minute - known) * MINUTE_S, uncommitted, count)
-            count = planner.decide(seen) or count
-            counts.append(count)
+            if is_due:
+                count = planner.decide(seen) or count
+                counts.append(count)
+            else:
+                planner.learn(seen)
         late += group.pass_minute(messages[minute], count)
     return counts, late
 

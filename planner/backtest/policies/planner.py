@@ -64,7 +64,7 @@ class Planner:
 
     def decide(self, observation: Observation) -> int | None:
         """Return the count with the least expected cost, ``None`` while nothing is known of the load."""
-        self._learn(observation)
+        self.learn(observation)
         if not len(self._series):
             return None
         shares = self._shares.expected
@@ -95,7 +95,7 @@ class Planner:
         ahead = slice(minute, minute + minutes)
         return EventLoad(self._events.factors[ahead], self._events.floors[ahead] * fraction / self._scenario.capacity)
 
-    def _learn(self, observation: Observation) -> None:
+    def learn(self, observation: Observation) -> None:
         """Add what came since the last observation to the series, spread evenly over the minutes between."""
         now, arrived = observation.second, observation.arrived
         before_s, before = self._observed[-1] if self._observed else (0.0, np.zeros_like(arrived))
