@@ -2,10 +2,11 @@
 
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, replace
-from itertools import product
+from itertools import islice, product
 from typing import Final
 
 from planner.backtest.compare import DECIDES_BY_PERIOD, GRIDS, WEIGHS_PRICES, all_runs, cheapest
+from planner.backtest.observation import Policy
 from planner.backtest.play import Run
 from planner.backtest.recorded import NotPlayable, PlaySettings, RecordedGroup
 from planner.backtest.scenario import Prices, Scenario
@@ -60,9 +61,38 @@ def play_sweep(load: Load, settings: PlaySettings, sweep: Sweep) -> list[SweptRu
             return recorded
         prices = [replace(settings.prices, rebalance_h=price) for price in sweep.rebalance_h] or [settings.prices]
         rows += (_of_past(recorded, price) for price in prices)
-        for rule in sweep.rules:
-            rows += _of_rule(recorded.scenario, rule, sweep.every_s or (settings.every_s,), prices)
+        rows += _play_together(list(_plays(recorded.scenario, sweep, prices)), recorded.scenario)
     return rows
+
+
+@dataclass(frozen=True, slots=True)
+class _Play:
+    """One rule's tunings at one setting, and the prices at which their runs are the same ones."""
+
+    rule: str
+    scenario: Scenario
+    prices: Sequence[Prices]
+    policies: Sequence[Policy]
+
+
+def _plays(scenario: Scenario, sweep: Sweep, prices: Sequence[Prices]) -> Iterator[_Play]:
+    """Yield what has to be played at one allowed wait: of rules that no price changes once for all prices."""
+    for rule in sweep.rules:
+        periods = sweep.every_s if sweep.every_s and rule in DECIDES_BY_PERIOD else (scenario.every_s,)
+        at_once = [(price,) for price in prices] if rule in WEIGHS_PRICES else [tuple(prices)]
+        for every_s, same in product(periods, at_once):
+            played = replace(scenario, every_s=every_s, prices=same[0])
+            yield _Play(rule, played, same, list(GRIDS[rule](played)))
+
+
+def _play_together(plays: Sequence[_Play], scenario: Scenario) -> Iterator[SweptRun]:
+    """Yield the runs of all plays, side by side: in nothing that the simulated group goes by do they differ."""
+    runs = iter(all_runs(scenario, [policy for it in plays for policy in it.policies]))
+    for it in plays:
+        own = list(islice(runs, len(it.policies)))
+        for price in it.prices:
+            best, billed = cheapest(own, price), replace(it.scenario, prices=price)
+            yield from (_of_run(run, billed, it.rule, is_cheapest=run is best) for run in own)
 
 
 def _of_past(recorded: RecordedGroup, prices: Prices) -> SweptRun:
@@ -82,18 +112,6 @@ def _of_past(recorded: RecordedGroup, prices: Prices) -> SweptRun:
         cost_h=past.cost_h(prices),
         cheapest=True,
     )
-
-
-def _of_rule(scenario: Scenario, rule: str, periods: Sequence[float], prices: Sequence[Prices]) -> Iterator[SweptRun]:
-    """Yield the rule's runs; those that are the same ones at any price are played once."""
-    periods = periods if rule in DECIDES_BY_PERIOD else (scenario.every_s,)
-    at_once = [(price,) for price in prices] if rule in WEIGHS_PRICES else [tuple(prices)]
-    for every_s, same in product(periods, at_once):
-        played = replace(scenario, every_s=every_s, prices=same[0])
-        runs = all_runs(played, list(GRIDS[rule](played)))
-        for price in same:
-            best, billed = cheapest(runs, price), replace(played, prices=price)
-            yield from (_of_run(run, billed, rule, is_cheapest=run is best) for run in runs)
 
 
 def _of_run(run: Run, scenario: Scenario, rule: str, *, is_cheapest: bool) -> SweptRun:
