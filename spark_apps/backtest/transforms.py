@@ -12,7 +12,7 @@ from pyspark.sql import Column, DataFrame
 from pyspark.sql import functions as F  # noqa: N812  the name that every PySpark reader knows
 
 from planner.backtest.history_tracks import HistorySpans, tracks_of_history
-from planner.backtest.recorded import NotPlayable, PlaySettings, RecordedGroup, recorded_load
+from planner.backtest.recorded import NotPlayable, recorded_load
 from planner.backtest.scenario import Floats
 from planner.backtest.sweep import AS_IT_WAS, Sweep, play_sweep
 from planner.backtest.tracks import GroupTracks, MemberTrack
@@ -98,14 +98,10 @@ def _player(since: datetime, until: datetime, sweep: Sweep) -> Callable[[pd.Data
         tracks = tracks_of_readings(source.system, source.group, readings)
         if isinstance(tracks, str):
             return NotPlayable(source.group, tracks)
-        load = partial(_load, tracks, first_reading(tracks, since), until)
+        load = partial(recorded_load, tracks, first_reading(tracks, since), until)
         return play_sweep(load, settings, sweep)
 
     return play
-
-
-def _load(tracks: GroupTracks, since: datetime, until: datetime, settings: PlaySettings) -> RecordedGroup | NotPlayable:
-    return recorded_load(tracks, since, until, settings)
 
 
 def _advice(reason: str) -> str:
