@@ -13,7 +13,9 @@ from planner.backtest.policies.keda import keda_grid
 from planner.backtest.policies.optimum import optimum_grid
 from planner.backtest.policies.planner import Planner
 from planner.backtest.policies.smallest import SmallestCount
-from planner.backtest.scenario import Scenario
+from planner.backtest.scenario import Prices, Scenario
+from planner.errors import BadInputError
+from planner.text.words import did_you_mean
 
 GRIDS: Final[dict[str, Callable[[Scenario], Iterable[Policy]]]] = {
     "planner": lambda scenario: [Planner(scenario)],
@@ -26,6 +28,10 @@ GRIDS: Final[dict[str, Callable[[Scenario], Iterable[Policy]]]] = {
 }
 """Policy -> the settings of it that are played; the cheapest is the answer. The planner's two rules have one each."""
 POLICY_NAMES: Final = tuple(GRIDS)
+DECIDES_BY_PERIOD: Final = frozenset({"planner", "smallest-count"})
+"""Policies that decide each ``every_s`` of the scenario; the others have periods of their own."""
+WEIGHS_PRICES: Final = frozenset({"planner", "optimum"})
+"""Policies that decide by the scenario's prices: runs of the others are the same ones at any price."""
 OPTIMUM: Final = "optimum"
 MOST_CELLS: Final = 20_000
 """Runs × queues that are played side by side, which bounds memory."""
@@ -42,11 +48,31 @@ def compare(scenario: Scenario, names: Sequence[str], report: Callable[[str], No
 
 def best_run(scenario: Scenario, policies: Sequence[Policy]) -> Run:
     """Return the run that costs least at the scenario's prices, the first of equal ones."""
+    runs = all_runs(scenario, policies)
+    return _tried(cheapest(runs, scenario.prices), len(runs))
+
+
+def all_runs(scenario: Scenario, policies: Sequence[Policy]) -> list[Run]:
+    """Return one run a policy, in order; at most ``MOST_CELLS`` of them × queues are played side by side."""
     at_once = max(1, MOST_CELLS // len(scenario.queues))
     runs: list[Run] = []
     for first in range(0, len(policies), at_once):
         runs += play(scenario, policies[first : first + at_once])
-    return _tried(min(runs, key=lambda run: run.cost_h(scenario.prices)), len(runs))
+    return runs
+
+
+def cheapest(runs: Sequence[Run], prices: Prices) -> Run:
+    """Return the run that costs least at these prices, the first of equal ones."""
+    return min(runs, key=lambda run: run.cost_h(prices))
+
+
+def find_policies(names: Sequence[str]) -> tuple[str, ...]:
+    """Return the names of policies, each once. Raises ``BadInputError`` for one that nobody knows."""
+    for name in names:
+        if name not in POLICY_NAMES:
+            close = did_you_mean(name, POLICY_NAMES)
+            raise BadInputError(f"option --play: found {name!r}, expected one of {', '.join(POLICY_NAMES)}{close}")
+    return tuple(dict.fromkeys(names))
 
 
 def _tried(run: Run, settings: int) -> Run:

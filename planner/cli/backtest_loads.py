@@ -77,14 +77,9 @@ def _playable(recorded: "RecordedGroup | NotPlayable", remedy: str) -> Loaded:
 
 def checked_names(names: Sequence[str] | None) -> tuple[str, ...]:
     """Return the policies to play, each once. Raises ``BadInputError`` for one that nobody knows."""
-    from planner.backtest.compare import POLICY_NAMES
-    from planner.text.words import did_you_mean
+    from planner.backtest.compare import find_policies
 
-    for name in names or ():
-        if name not in POLICY_NAMES:
-            close = did_you_mean(name, POLICY_NAMES)
-            raise BadInputError(f"option --play: found {name!r}, expected one of {', '.join(POLICY_NAMES)}{close}")
-    return tuple(dict.fromkeys(names or ()))
+    return find_policies(names or ())
 
 
 def keep_scenario(folder: Path, scenario: "Scenario", names: Sequence[str]) -> None:

@@ -9,7 +9,7 @@ from typing import Final
 from planner.backtest.owners import strategy_names
 from planner.backtest.recorded import NotPlayable, PlaySettings, RecordedGroup, recorded_load
 from planner.backtest.scenario import STEP_S
-from planner.backtest.tracks import tracks_of_samples
+from planner.backtest.tracks import GroupTracks, tracks_of_samples
 from planner.documents.policy import ConsumerScalingPolicy
 from planner.model.samples import GroupSample
 from planner.runs.landed import read_sample
@@ -33,8 +33,12 @@ def past_of_samples(
     tracks = tracks_of_samples(_samples_apart(data, key, since, until))
     if isinstance(tracks, str):
         return NotPlayable(group, f"{tracks}: name the --data folder and --until of its runs")
-    first = max(since.timestamp(), tracks.members.ends[0])
-    return recorded_load(tracks, datetime.fromtimestamp(first, until.tzinfo), until, settings)
+    return recorded_load(tracks, first_reading(tracks, since), until, settings)
+
+
+def first_reading(tracks: GroupTracks, since: datetime) -> datetime:
+    """Return the end of the first span in which members were counted, ``since`` where that is later."""
+    return datetime.fromtimestamp(max(since.timestamp(), float(tracks.members.ends[0])), since.tzinfo)
 
 
 def play_settings(policy: ConsumerScalingPolicy) -> PlaySettings:

@@ -30,6 +30,7 @@
     runs/<run>/<policy>/no-decision.txt                            one sentence that says why nothing was
     runs/<run>/<policy>/                                           snapshot.json, outcomes.json, plan.yaml, report.html
     runs/<run>/<policy>/answer.json                                what a person answered to its plan (Airflow)
+    backtests/<until>/rows/*.parquet                               every run of a backtest of all groups (Spark)
     migrations/<run>/<policy>.<request>/                           snapshot.json and plan.yaml of a migration
 
 A run is named by the time that its snapshots speak of.
@@ -194,6 +195,11 @@ def runs_folder(data: Path) -> Path:
 def history_folder(data: Path) -> Path:
     """Return the folder of the lag history where no setting says otherwise."""
     return data / "history"
+
+
+def backtest_rows(data: Path, until: datetime) -> Path:
+    """Return the Parquet folder of all runs of a backtest of the time up to ``until``."""
+    return data / "backtests" / time_name(until) / "rows"
 
 
 def migrations_folder(data: Path) -> Path:

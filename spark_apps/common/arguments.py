@@ -27,11 +27,16 @@ def add_history_arguments(arguments: argparse.ArgumentParser) -> None:
     arguments.add_argument("--keep-days", type=days, default=KEEP_DAYS, help="older days go (%(default)s)")
 
 
+def add_policies(arguments: argparse.ArgumentParser) -> None:
+    """Add the folder of policies."""
+    policies = partial(local_folder, name="--policies")
+    arguments.add_argument("--policies", type=policies, required=True, help="folder of ConsumerScalingPolicy files")
+
+
 def run_parser(description: str | None) -> argparse.ArgumentParser:
     """Return a parser for apps that work on one run of a folder of policies."""
     arguments = parser(description)
-    policies = partial(local_folder, name="--policies")
-    arguments.add_argument("--policies", type=policies, required=True, help="folder of ConsumerScalingPolicy files")
+    add_policies(arguments)
     arguments.add_argument("--at", type=time, required=True, help="time that the run's snapshots speak of")
     return arguments
 

@@ -20,7 +20,7 @@ from datetime import UTC, date, datetime, timedelta
 from pydantic import TypeAdapter, ValidationError
 from pyspark.sql import DataFrame
 from pyspark.sql import functions as F  # noqa: N812  the name that every PySpark reader knows
-from pyspark.sql.types import StructType
+from pyspark.sql.types import StringType, StructField, StructType, TimestampType
 
 from planner.documents.data import DataKind
 from planner.errors import DocumentError, NewerVersionError, StorageError
@@ -32,6 +32,15 @@ VERSION = 2
 VERSION_FILE = "_version.json"
 DAILY_TABLES = ("intervals", "traces", "samples")
 STATES_TABLE = "states"
+_ENDS = StructType(
+    [
+        StructField("system", StringType()),
+        StructField("cluster", StringType()),
+        StructField("group", StringType()),
+        StructField("ended_at", TimestampType()),
+    ]
+)
+"""What of the intervals says up to when each group's history goes."""
 EPOCH, MICRO = datetime(1970, 1, 1, tzinfo=UTC), timedelta(microseconds=1)
 
 
@@ -116,6 +125,21 @@ def read_intervals(history: Folder, schema: StructType, since: datetime, until: 
     folders = [folder for folder in day_folders(history, "intervals") if since.date() <= day_of(folder) <= until.date()]
     files = [file for folder in folders for file in folder.files() if not _ended_before(file, since)]
     return _read(history.under("intervals"), files, schema).where(F.col("ended_at") > F.lit(since))
+
+
+def newest_end(history: Folder, keys: DataFrame) -> datetime | None:
+    """Return when the last interval of the groups with these keys ended, ``None`` where there is none.
+
+    The newest day is read first, and no day before one that has such an interval.
+    """
+    names = keys.columns
+    micros = F.unix_micros(F.max("ended_at")).alias("micros")
+    for day in sorted({day_of(folder) for folder in day_folders(history, "intervals")}, reverse=True):
+        rows = read_days(history, "intervals", _ENDS, day, day).join(F.broadcast(keys), on=names, how="left_semi")
+        (row,) = rows.agg(micros).collect()
+        if row.micros is not None:
+            return EPOCH + int(row.micros) * MICRO
+    return None
 
 
 def _ended_before(file: Folder, since: datetime) -> bool:

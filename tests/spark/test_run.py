@@ -190,7 +190,7 @@ def test_what_cannot_be_tidied_keeps_nobody_waiting_and_is_named_at_the_end(
     assert tidy_data(run, 30) == {}
 
 
-@pytest.mark.parametrize("stage", ["decide", "history", "plan", "run", "simulate", "snapshot"])
+@pytest.mark.parametrize("stage", ["backtest", "decide", "history", "plan", "run", "simulate", "snapshot"])
 def test_every_stage_says_how_it_is_run_by_itself(
     stage: str, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
