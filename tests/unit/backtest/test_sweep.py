@@ -40,6 +40,7 @@ def runs_of(rule: str, settings: PlaySettings) -> list[Run]:
     return all_runs(played, list(GRIDS[rule](played)))
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("rule", POLICY_NAMES)
 def test_what_changes_a_rules_runs_is_listed(rule: str) -> None:
     usual = runs_of(rule, PlaySettings())
@@ -49,6 +50,7 @@ def test_what_changes_a_rules_runs_is_listed(rule: str) -> None:
     assert (usual != seldom) == (rule in DECIDES_BY_PERIOD)
 
 
+@pytest.mark.slow
 def test_every_row_is_the_run_of_a_scenario_with_its_setting() -> None:
     sweep = Sweep(("planner", "keda"), every_s=(60.0, 600.0), rebalance_h=(0.25, 2.5), late_after_s=(30.0, 60.0))
     rows = play_sweep(load, PlaySettings(), sweep)
