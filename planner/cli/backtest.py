@@ -138,7 +138,7 @@ def backtest(
         if html is not None:
             from planner.report.backtest import write_backtest_page
 
-            write_backtest_page(html, loaded.scenario, runs)
+            write_backtest_page(html, loaded.scenario, runs, loaded.recorded)
             errors.print(f"planner: page written to {html}")
         if answer.is_text:
             _print(loaded, runs)

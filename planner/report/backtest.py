@@ -10,6 +10,7 @@ import numpy as np
 from planner import __version__
 from planner.backtest.moments import Moment, lost_hours
 from planner.backtest.play import Run
+from planner.backtest.recorded import RecordedGroup
 from planner.backtest.scenario import SECONDS_AN_HOUR, STEP_S, Scenario
 from planner.report import words
 from planner.report.doctor import check_page
@@ -95,14 +96,16 @@ def _loads(scenario: Scenario) -> list[tuple[float, float, float]]:
     ]
 
 
-def write_backtest_page(path: Path, scenario: Scenario, runs: Sequence[Run]) -> Path:
+def write_backtest_page(
+    path: Path, scenario: Scenario, runs: Sequence[Run], recorded: RecordedGroup | None = None
+) -> Path:
     """Write the page as one self-contained file and return its path; raises as ``check_page`` does."""
     check_page(path)
-    return write_atomically(path, render_backtest(scenario, runs))
+    return write_atomically(path, render_backtest(scenario, runs, recorded))
 
 
-def render_backtest(scenario: Scenario, runs: Sequence[Run]) -> str:
-    """Return the page's HTML; equal runs give equal pages."""
+def render_backtest(scenario: Scenario, runs: Sequence[Run], recorded: RecordedGroup | None = None) -> str:
+    """Return the page's HTML; equal runs give equal pages. ``recorded`` is the real group whose load was played."""
     page = template(TEMPLATE, FILTERS)
     load("vl_convert")
     from planner.report import charts  # noqa: PLC0415  # it needs the extra
@@ -114,6 +117,8 @@ def render_backtest(scenario: Scenario, runs: Sequence[Run]) -> str:
         head=f"{words.duration(scenario.steps * STEP_S)} of load under {words.number(len(runs))} policies",
         scenario=scenario,
         rows=rows,
+        recorded=recorded,
+        least=min(row.cost_h / row.over for row in rows),
         cheapest=cheapest.run.policy,
         lost=_lost(scenario, runs),
         chart=chart,

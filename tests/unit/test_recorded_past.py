@@ -103,7 +103,10 @@ def test_the_command_plays_samples_and_keeps_a_scenario_that_plays_the_same(tmp_
     assert (answer["capacity"], answer["capacity_source"]) == (CAPACITY, "stated")
     again = planner("backtest", kept / "scenario.json", "-o", "json")
     assert json.loads(again.stdout) == {"policies": answer["policies"]}
-    table = planner("backtest", "--data", data, "-p", policy, "--play", "fixed")
+    page = tmp_path / "page.html"
+    table = planner("backtest", "--data", data, "-p", policy, "--play", "fixed", "--html", page)
+    assert '<th scope="row">as it was</th><td>5</td>' in page.read_text(encoding="utf-8")
+    assert "as it was: group <bdi>shop</bdi>, counted from its readings" in page.read_text(encoding="utf-8")
     assert "as it was" in table.stdout
     assert "Played with 100 messages/s a consumer (stated) under AVG" in table.stdout
 
