@@ -208,8 +208,7 @@ class _Model:
         """
         delay = min(self._delay, sum(seconds))
         change = self._cost(changes=self._changes[None, :, None])
-        stay = self._stretches(value, loads, seconds, 0.0)
-        rest = self._stretches(value, loads, seconds, delay)
+        stay, rest = self._stretches(value, loads, seconds, delay)
         between, late = self._until(loads, seconds, delay)
 
         expected_stay = expectation.of(stay.sum(axis=0))
@@ -257,22 +256,27 @@ class _Model:
             return np.asarray(consumers + changes + late)[None]
         return np.stack(np.broadcast_arrays(consumers, changes, late))
 
-    def _stretches(self, value: Floats, loads: Floats, seconds: Sequence[float], begin: float) -> Floats:
-        """Return for each count the cost of running it from ``begin`` to the period's end, with the value behind it."""
-        ends = np.cumsum(seconds)
+    def _stretches(self, value: Floats, loads: Floats, seconds: Sequence[float], delay: float) -> tuple[Floats, Floats]:
+        """Return for each count the cost of running it for the whole period, and for all but its first ``delay``."""
+        rest, end = value, sum(seconds)
         for index in range(len(seconds) - 1, -1, -1):
-            length = min(float(seconds[index]), float(ends[index]) - begin)
-            if length <= 0:
-                break
-            load = loads[:, index, None, None]
-            limit, arriving = self._limit(load, slice(None)), load * self._arriving
-            after, late = self._grow(self._levels, arriving, self._drain, limit, length)
-            value = self._values_at(value, after) + self._cost(consumers=self._counts * length, late=late)
-        return value
+            begin = end - seconds[index]
+            if begin <= delay < end:
+                rest = self._stretch(value, loads[:, index], end - delay)
+            value = self._stretch(value, loads[:, index], seconds[index])
+            end = begin
+        return value, rest
+
+    def _stretch(self, value: Floats, load: Floats, seconds: float) -> Floats:
+        """Return for each count the cost of running it for so long, with the value behind it, by backlog level."""
+        load = load[:, None, None]
+        limit, arriving = self._limit(load, slice(None)), load * self._arriving
+        after, late = self._grow(self._levels, arriving, self._drain, limit, seconds)
+        return self._values_at(value, after) + self._cost(consumers=self._counts * seconds, late=late)
 
     def _until(self, loads: Floats, seconds: Sequence[float], end: float) -> tuple[Floats, Floats]:
         """Return the backlog at ``end`` of a period whose count stays until then, and the price of what is late."""
-        backlog, late, begin = self._levels, np.zeros(1), 0.0
+        backlog, late, begin = self._levels, np.zeros((1, 1, 1)), 0.0
         for index, length in enumerate(seconds):
             if begin >= end:
                 break

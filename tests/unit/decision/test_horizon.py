@@ -99,6 +99,17 @@ def test_a_minute_of_too_much_counts_between_two_decisions_as_well() -> None:
     assert late(burst) > 0.0
 
 
+@pytest.mark.parametrize("pod_start_s", [0.0, 30.0, 90.0, 700.0])
+@pytest.mark.parametrize("every_s", [60.0, 600.0])
+def test_a_bill_adds_up_however_long_pods_start(pod_start_s: float, every_s: float) -> None:
+    costs = replace(COSTS, pod_start_s=pod_start_s, every_s=every_s)
+    periods = horizon_periods(DEFAULT_HORIZON, max(pod_start_s, every_s))
+    futures = np.random.default_rng(1).uniform(0.5, 6.0, (5, sum(map(len, periods))))
+    inputs = (COUNTS, SHARES, futures, periods, GroupState(2, 4, pod_start_s / 2, 20.0), costs, DEFAULT_HORIZON)
+    items = itemise(*inputs)
+    assert items.consumers + items.changes + items.late == pytest.approx(choose_count(*inputs).costs)
+
+
 def test_pods_that_start_for_longer_than_a_bin_work_once_they_are_ready() -> None:
     periods = horizon_periods(DEFAULT_HORIZON, 120.0)
     futures = np.full((3, sum(map(len, periods))), 3.0)
