@@ -34,6 +34,8 @@ MOST_SCENARIO_BYTES = 1_000_000
 MOST_ROWS = 5_000_000
 MOST_CELLS = 20_000_000
 MOST_QUEUES = 1024
+MOST_UNPACKED = 2**31
+"""Bytes of a Parquet file's rows, as its footer says."""
 PARQUET_ROWS = 65_536
 """So many rows of a Parquet file are in memory at a time."""
 MOST_PLAYED_S = 100 * 86_400
@@ -264,6 +266,7 @@ def _parquet_rows(path: Path) -> Iterator[list[str]]:
     with path.open("rb") as file:
         try:
             table = parquet.ParquetFile(file)
+            _check_size(path, table.metadata)
             names = table.schema_arrow.names
             yield names
             if sorted(names) != sorted(COLUMNS):
@@ -271,10 +274,20 @@ def _parquet_rows(path: Path) -> Iterator[list[str]]:
             for batch in table.iter_batches(PARQUET_ROWS):
                 columns = [batch.column(name).to_pylist() for name in names]
                 yield from ([str(value) for value in row] for row in zip(*columns, strict=True))
-        except fault as error:
+        except (fault, OSError, UnicodeDecodeError) as error:
             raise BadInputError(
                 f"arrivals {path}: no readable Parquet ({one_line(str(error))}): write it anew"
             ) from error
+
+
+def _check_size(path: Path, footer: Any) -> None:
+    """Raise ``BadInputError`` for a file that says of itself that it is too large, before any of its rows is read."""
+    unpacked = sum(footer.row_group(number).total_byte_size for number in range(footer.num_row_groups))
+    if footer.num_rows > MOST_ROWS or unpacked > MOST_UNPACKED:
+        raise BadInputError(
+            f"arrivals {path}: found {footer.num_rows:,} rows of {unpacked:,} bytes, expected at most {MOST_ROWS:,} of "
+            f"{MOST_UNPACKED:,}: use longer intervals or fewer days"
+        )
 
 
 class _Reader:

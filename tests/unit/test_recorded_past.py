@@ -140,7 +140,7 @@ def parquet(folder: Path, table: pa.Table) -> Path:
     return folder / "s.json"
 
 
-def test_arrivals_may_be_parquet(tmp_path: Path) -> None:
+def test_arrivals_may_be_parquet(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     columns = {"messages": [60.0, 120.0], "topic": ["t", "t"], "queue": [0, 0], "second": [0, 60]}
     found = planner("backtest", parquet(tmp_path, pa.table(columns)), "-o", "json")
     assert json.loads(found.stdout)["policies"][0]["hours"] == pytest.approx(2 / 60, abs=1e-4)
@@ -148,6 +148,10 @@ def test_arrivals_may_be_parquet(tmp_path: Path) -> None:
     assert "line 3: found queue 'None', expected a whole number" in missing.stderr
     renamed = planner("backtest", parquet(tmp_path, pa.table({"seconds": [0]})))
     assert "line 1: found columns seconds, expected second, topic, queue, messages" in renamed.stderr
+    monkeypatch.setattr("planner.documents.backtest.MOST_ROWS", 1)
+    large = planner("backtest", parquet(tmp_path, pa.table(columns)))
+    assert "found 2 rows of" in large.stderr
+    assert large.returncode == 2
     (tmp_path / "load.parquet").write_text("no Parquet")
     broken = planner("backtest", tmp_path / "s.json")
     assert broken.returncode == 2
