@@ -24,7 +24,15 @@ from planner.cli.address import (
 from planner.cli.advice_output import print_conclusions, write_files
 from planner.cli.advising import Request, answers
 from planner.cli.console import Format, FormatOption, Output, answering, check_output
-from planner.cli.metric_reading import BasicAuthOption, BearerOption, LabelOption, MatchOption, SystemOption
+from planner.cli.metric_reading import (
+    BasicAuthOption,
+    BearerOption,
+    LabelOption,
+    MatchOption,
+    PastStepOption,
+    QueuesEachOption,
+    SystemOption,
+)
 from planner.cli.past_advice import STEP_S, past_request
 from planner.errors import BadInputError, OutOfReachError
 
@@ -82,9 +90,7 @@ def advise(
     until: Annotated[
         str | None, typer.Option(help="With --prometheus: up to when (ISO 8601).", show_default="now")
     ] = None,
-    step: Annotated[
-        float, typer.Option(min=60, max=3600, help="With --prometheus: seconds between two readings.")
-    ] = STEP_S,
+    step: PastStepOption = STEP_S,
     capacity: Annotated[
         list[str] | None,
         typer.Option(
@@ -92,15 +98,7 @@ def advise(
             show_default="seen while the group was behind",
         ),
     ] = None,
-    queues_each: Annotated[
-        int | None,
-        typer.Option(
-            min=1,
-            max=1024,
-            help="With --prometheus: queues of each topic, where metrics show topics alone.",
-            show_default=False,
-        ),
-    ] = None,
+    queues_each: QueuesEachOption = None,
     consumer_hour: Annotated[
         float | None,
         typer.Option(

@@ -24,6 +24,8 @@ from planner.cli.metric_reading import (
     BearerOption,
     LabelOption,
     MatchOption,
+    PastStepOption,
+    QueuesEachOption,
     SystemOption,
 )
 from planner.cli.past_advice import STEP_S, past_request
@@ -59,9 +61,7 @@ def backtest(
     until: Annotated[
         str | None, typer.Option(help="Up to when (ISO 8601).", show_default="now, or the newest sample")
     ] = None,
-    step: Annotated[
-        float, typer.Option(min=60, max=3600, help="With --prometheus: seconds between two readings.")
-    ] = STEP_S,
+    step: PastStepOption = STEP_S,
     capacity: Annotated[
         float | None,
         typer.Option(
@@ -71,15 +71,7 @@ def backtest(
             show_default="the policy's, or seen while the group was behind",
         ),
     ] = None,
-    queues_each: Annotated[
-        int | None,
-        typer.Option(
-            min=1,
-            max=1024,
-            help="With --prometheus: queues of each topic, where metrics show topics alone.",
-            show_default=False,
-        ),
-    ] = None,
+    queues_each: QueuesEachOption = None,
     play: Annotated[
         list[str] | None,
         typer.Option(

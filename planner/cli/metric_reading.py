@@ -31,6 +31,19 @@ BearerOption = Annotated[Path | None, typer.Option(help="Holds a token.", show_d
 BasicAuthOption = Annotated[Path | None, typer.Option(help="Holds user:password.", show_default=False)]
 AuthoritiesOption = Annotated[Path | None, typer.Option(help="Authorities to trust (PEM).", show_default=False)]
 
+PastStepOption = Annotated[
+    float, typer.Option("--step", min=60, max=3600, help="With --prometheus: seconds between two readings.")
+]
+QueuesEachOption = Annotated[
+    int | None,
+    typer.Option(
+        min=1,
+        max=1024,
+        help="With --prometheus: queues of each topic, where metrics show topics alone.",
+        show_default=False,
+    ),
+]
+
 
 @dataclass(frozen=True)
 class Span:

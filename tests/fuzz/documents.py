@@ -348,7 +348,7 @@ READERS: Final = (
         "backtest scenario",
         read_backtest,
         lambda: [json.dumps(SCENARIO).encode(), ARRIVALS.encode()],
-        ("planner.documents.backtest",),
+        ("planner.documents.backtest", "planner.documents.arrivals"),
     ),
     Reader(
         "migration request",

@@ -148,7 +148,7 @@ def test_arrivals_may_be_parquet(tmp_path: Path, monkeypatch: pytest.MonkeyPatch
     assert "line 3: found queue 'None', expected a whole number" in missing.stderr
     renamed = planner("backtest", parquet(tmp_path, pa.table({"seconds": [0]})))
     assert "line 1: found columns seconds, expected second, topic, queue, messages" in renamed.stderr
-    monkeypatch.setattr("planner.documents.backtest.MOST_ROWS", 1)
+    monkeypatch.setattr("planner.documents.arrivals.MOST_ROWS", 1)
     large = planner("backtest", parquet(tmp_path, pa.table(columns)))
     assert "found 2 rows of" in large.stderr
     assert large.returncode == 2
