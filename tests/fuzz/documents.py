@@ -2,6 +2,7 @@
 
 import functools
 import gzip
+import io
 import json
 import tempfile
 from collections.abc import Callable, Sequence
@@ -9,6 +10,9 @@ from dataclasses import replace
 from pathlib import Path
 from random import Random
 from typing import Any, Final
+
+import pyarrow as pa
+import pyarrow.parquet as pq
 
 from planner.cli.allocate import read_document
 from planner.documents.allocation import answer as allocate
@@ -261,12 +265,28 @@ ARRIVALS: Final = "second,topic,queue,messages\n0,t,0,10\n0,t,1,5\n60,t,0,1e3\n1
 
 
 def read_backtest(data: bytes) -> object:
-    """Read a scenario, or, where the bytes begin with a letter, the arrivals of a good one."""
-    scenario, arrivals = folder() / "scenario.json", folder() / "arrivals.csv"
+    """Read a scenario, or, where the bytes begin with a letter, arrivals of a good one: CSV, or Parquet (``PAR1``)."""
+    name = "arrivals.parquet" if data[:3] == b"PAR" else "arrivals.csv"
+    scenario, arrivals = folder() / "scenario.json", folder() / name
     is_scenario = data[:1] in b'{["'
-    scenario.write_bytes(data if is_scenario else json.dumps(SCENARIO).encode())
+    scenario.write_bytes(data if is_scenario else json.dumps(SCENARIO | {"arrivals": name}).encode())
     arrivals.write_bytes(ARRIVALS.encode() if is_scenario else data)
     return read_scenario(scenario)
+
+
+def parquet_arrivals() -> bytes:
+    """Return the arrivals as a Parquet file."""
+    rows = [line.split(",") for line in ARRIVALS.splitlines()[1:]]
+    second, topic, queue, messages = zip(*rows, strict=True)
+    columns = {
+        "second": [int(value) for value in second],
+        "topic": topic,
+        "queue": [int(value) for value in queue],
+        "messages": [float(value) for value in messages],
+    }
+    file = io.BytesIO()
+    pq.write_table(pa.table(columns), file)
+    return file.getvalue()
 
 
 def read_migration(data: bytes) -> object:
@@ -347,7 +367,7 @@ READERS: Final = (
     Reader(
         "backtest scenario",
         read_backtest,
-        lambda: [json.dumps(SCENARIO).encode(), ARRIVALS.encode()],
+        lambda: [json.dumps(SCENARIO).encode(), ARRIVALS.encode(), parquet_arrivals()],
         ("planner.documents.backtest", "planner.documents.arrivals"),
     ),
     Reader(
