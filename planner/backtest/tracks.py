@@ -77,11 +77,11 @@ def tracks_of_metrics(history: MetricHistory, queues_each: int | None) -> GroupT
     ``queues_each`` is how many queues each topic has, for metrics that show topics alone.
     """
     points = history.points
-    members = MemberTrack(*_columns((point.at.timestamp(), point.seconds, point.members) for point in points))
+    members = MemberTrack(*_columns(((point.at.timestamp(), point.seconds, point.members) for point in points), 3))
     rows = _rows(history, queues_each)
     if isinstance(rows, str):
         return rows
-    queues = [QueueTrack(owned, *_columns(map(_figures, spans))) for owned, spans in rows]
+    queues = [QueueTrack(owned, *_columns(map(_figures, spans), 5)) for owned, spans in rows]
     return GroupTracks(history.system, history.group, history.period_s, queues, members)
 
 
@@ -107,7 +107,7 @@ def tracks_of_samples(samples: Iterable[GroupSample]) -> GroupTracks | str:
     ends = np.frombuffer(times)[order]
     seconds = np.diff(ends)
     period_s = float(np.median(seconds))
-    seconds = np.where(seconds > HOLE_FACTOR * period_s, NAN, seconds)
+    seconds = np.where((seconds > 0) & (seconds <= HOLE_FACTOR * period_s), seconds, NAN)
     queues = [_track_of_queue(queue, sightings[queue], order, ends, seconds) for queue in sorted(sightings)]
     counts = MemberTrack(ends[1:], seconds, np.frombuffer(members)[order][1:])
     return GroupTracks(sample.system, sample.group, period_s, queues, counts)
@@ -150,7 +150,7 @@ def _figures(read: tuple[datetime, _Span]) -> tuple[float | None, ...]:
     return at.timestamp(), span.seconds, span.arrival_rate, span.consumption_rate, span.lag
 
 
-def _columns(rows: Iterable[tuple[float | None, ...]]) -> Iterable[Floats]:
-    """Return the columns of the rows in order of their first value; what is ``None`` becomes NaN."""
-    table = np.array(list(rows), dtype=float)
-    return table[np.argsort(table[:, 0], kind="stable")].T if len(table) else np.empty((5, 0))
+def _columns(rows: Iterable[tuple[float | None, ...]], width: int) -> Floats:
+    """Return so many columns of the rows in order of their first value; what is ``None`` becomes NaN."""
+    table = np.array(list(rows), dtype=float).reshape(-1, width)
+    return np.asarray(table[np.argsort(table[:, 0], kind="stable")].T)

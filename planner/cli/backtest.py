@@ -104,6 +104,11 @@ def backtest(
     from planner.backtest.compare import compare
 
     _check_sources(scenario, prometheus, group, policy, data)
+    if scenario is not None and (capacity, queues_each, until) != (None, None, None):
+        raise BadInputError(
+            "planner backtest: a scenario file states capacity, queues and times itself: leave --capacity, "
+            "--queues-each and --until out, or change the file"
+        )
     wished = checked_names(play)
     if html is not None:
         from planner.report.doctor import check_page

@@ -123,6 +123,9 @@ def test_the_command_says_what_is_missing(tmp_path: Path) -> None:
     assert "state spec.capacity.messagesPerSecond, or option --capacity N" in unknown.stderr
     for words in (["--data", tmp_path], ["--prometheus", "http://127.0.0.1:1"], []):
         assert planner("backtest", *words).returncode == 2
+    stated = planner("backtest", tmp_path / "s.json", "--capacity", 5)
+    assert stated.returncode == 2
+    assert "leave --capacity, --queues-each and --until out" in stated.stderr
     wrong = planner("backtest", "--data", tmp_path, "-p", policy, "--play", "planer")
     assert "did you mean planner?" in wrong.stderr
 

@@ -112,3 +112,9 @@ def test_topics_count_as_even_over_the_queues_that_are_stated() -> None:
     topics = tuple(replace(point, topic="t") for point in past().points)
     recorded = playable(replace(past(), intervals=(), by_topic=topics), PlaySettings(queues_each=4))
     assert recorded.scenario.messages[0].tolist() == [pytest.approx(60 * 150 / 4)] * 4
+
+
+def test_metrics_of_queues_without_any_point_of_the_group_are_no_members_and_no_crash() -> None:
+    found = read(replace(past(), points=()))
+    assert isinstance(found, NotPlayable)
+    assert found.reason.startswith("how many members there are is known for 0%")
