@@ -64,6 +64,18 @@ def minute_load(recent: Sequence[Span], until: datetime, past: PastLoad | None =
     return _behind(past, load, until) if past is not None and rates else load
 
 
+def load_of_past(past: PastLoad, until: datetime) -> MinuteLoad:
+    """Return the past as the load up to ``until``; nothing where the last minutes are unknown.
+
+    Raises ``ValueError`` for a past that goes on behind ``until``.
+    """
+    if past.until > until:
+        raise ValueError(f"a past load up to {until.isoformat()} at most, not {past.until.isoformat()}")
+    newest = next((age for age, rate in enumerate(reversed(past.rates)) if rate is not None), LONGEST_GAP + 1)
+    missing = newest + round((until - past.until) / MINUTE)
+    return MinuteLoad([], []) if missing > LONGEST_GAP else _behind(past, MinuteLoad([], []), until)
+
+
 def _behind(past: PastLoad, load: MinuteLoad, until: datetime) -> MinuteLoad:
     """Return the load behind the past: minutes of the clock and those that end at ``until`` are half a one apart at
     most.

@@ -69,11 +69,8 @@ def former_snapshot(data: Path, policy: ConsumerScalingPolicy, at: datetime) -> 
 
     One that cannot be read, or is of another group, is passed over.
     """
-    source, oldest = policy.spec.source, time_name(at - RECENT)
-    for run in takewhile(lambda run: run >= oldest, _runs_newest_first(data)):
-        path = RunFolder(runs_folder(data) / run).snapshot(policy.metadata.name)
-        if run >= time_name(at) or not path.exists():
-            continue
+    source = policy.spec.source
+    for path in _former_files(data, policy, at):
         try:
             former = SNAPSHOT.read(path)
         except BadInputError:
@@ -81,6 +78,20 @@ def former_snapshot(data: Path, policy: ConsumerScalingPolicy, at: datetime) -> 
         if (former.system, former.cluster, former.group) == (source.system, source.cluster, source.group):
             return former
     return None
+
+
+def has_former_snapshot(data: Path, policy: ConsumerScalingPolicy, at: datetime) -> bool:
+    """Return whether a run of the six hours before ``at`` left a snapshot for the policy; it is not read."""
+    return next(_former_files(data, policy, at), None) is not None
+
+
+def _former_files(data: Path, policy: ConsumerScalingPolicy, at: datetime) -> Iterator[Path]:
+    """Yield the policy's snapshot files in the runs of the six hours before ``at``, the newest first."""
+    oldest = time_name(at - RECENT)
+    for run in takewhile(lambda run: run >= oldest, _runs_newest_first(data)):
+        path = RunFolder(runs_folder(data) / run).snapshot(policy.metadata.name)
+        if run < time_name(at) and path.exists():
+            yield path
 
 
 def _newest_first(data: Path, policy: ConsumerScalingPolicy, until: datetime) -> Iterator[GroupSample]:

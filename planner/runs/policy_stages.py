@@ -9,7 +9,7 @@ from datetime import datetime
 from pathlib import Path
 
 from planner import pipeline
-from planner.demand.past import continue_past, past_of
+from planner.demand.past import ClockMinutes, continue_past, past_before, past_of
 from planner.documents.data import OUTCOMES, SNAPSHOT
 from planner.documents.plan import DECISION, document_name, read_plan_or_decision
 from planner.documents.policy import ConsumerScalingPolicy, read_policy
@@ -47,17 +47,22 @@ def snapshot_of_history(
     intervals: Sequence[QueueInterval],
     at: datetime,
     former: GroupSnapshot | None = None,
+    days: ClockMinutes | None = None,
 ) -> GroupSnapshot:
     """Return the snapshot as of ``at`` from the lag history; its ``former`` one tells the load of the days before.
 
-    Raises ``UnknownNameError`` without a sample.
+    Without a former one ``days`` do: the minutes that the history has of the group. Raises ``UnknownNameError`` without
+    a sample.
     """
     if newest is None:
         source = policy.spec.source
         raise UnknownNameError(
             f"group {source.group} of cluster {source.cluster} has no sample up to {at.isoformat()}, observe it first"
         )
-    return _with_former(pipeline.snapshot_from(newest, intervals, policy, at), former)
+    snapshot = pipeline.snapshot_from(newest, intervals, policy, at)
+    if former is not None or not days:
+        return _with_former(snapshot, former)
+    return replace(snapshot, past_load=past_before(days, snapshot))
 
 
 def snapshot_of_samples(

@@ -31,6 +31,7 @@
     runs/<run>/<policy>/                                           snapshot.json, outcomes.json, plan.yaml, report.html
     runs/<run>/<policy>/answer.json                                what a person answered to its plan (Airflow)
     backtests/<until>/rows/*.parquet                               every run of a backtest of all groups (Spark)
+    demand/<at>/rows/*.parquet                                     what the load of every group may be (Spark)
     migrations/<run>/<policy>.<request>/                           snapshot.json and plan.yaml of a migration
 
 A run is named by the time that its snapshots speak of.
@@ -200,6 +201,11 @@ def history_folder(data: Path) -> Path:
 def backtest_rows(data: Path, until: datetime) -> Path:
     """Return the Parquet folder of all runs of a backtest of the time up to ``until``."""
     return data / "backtests" / time_name(until) / "rows"
+
+
+def demand_rows(data: Path, at: datetime) -> Path:
+    """Return the Parquet folder of what the load of all groups may be from ``at`` on."""
+    return data / "demand" / time_name(at) / "rows"
 
 
 def migrations_folder(data: Path) -> Path:

@@ -11,12 +11,14 @@ from collections.abc import Sequence
 from datetime import date, datetime
 from pathlib import Path
 
-from pyspark.sql import SparkSession
+from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql import functions as F  # noqa: N812  the name that every PySpark reader knows
 
 from planner.documents.policy import ConsumerScalingPolicy
 from planner.documents.policy_folder import read_policies
+from planner.model.past_load import LONGEST_PAST
 from planner.policies.fleet import read_problems
+from planner.runs.past_runs import has_former_snapshot
 from planner.storage.landing import GroupKey, first_times
 from planner.storage.layout import RunFolder, history_folder, time_name
 from planner.text.printable import one_line
@@ -27,6 +29,7 @@ from spark_apps.common.history_folder import check_version, read_days, read_inte
 from spark_apps.common.policies import policy_frame
 from spark_apps.common.session import session
 from spark_apps.common.stages import Figures, run_stage
+from spark_apps.demand.transforms import minute_loads
 from spark_apps.history.schemas import HISTORY
 from spark_apps.history.schemas import SAMPLES as PACKED
 from spark_apps.snapshot.schemas import GROUP_KEY
@@ -68,9 +71,26 @@ def take_snapshots(
     known = read_intervals(history, HISTORY, since, at)
     packed = packed_samples(history, data, policies, at)
     unread = read_problems(run)
-    results = write_snapshots(policy_frame(spark, policies), known, data, run, at, packed, unread)
+    days = days_before(history, data, policies, at)
+    results = write_snapshots(policy_frame(spark, policies), known, days, data, run, at, packed, unread)
     # Sorted here: Spark's own sort would first run everything once more to sample the keys.
     return sorted(row.missing for row in results.where("missing is not null").collect())
+
+
+def days_before(
+    history: Folder, data: Path, policies: Sequence[ConsumerScalingPolicy], at: datetime
+) -> DataFrame | None:
+    """Return the ``minute_loads`` of the week before ``at`` of groups that no run before has a snapshot of.
+
+    The others continue what that knows, so that a week is read once. ``None`` where there are none.
+    """
+    fresh = [policy for policy in policies if not has_former_snapshot(data, policy, at)]
+    if not fresh:
+        return None
+    keys = policy_frame(history.spark, fresh).select(*GROUP_KEY).distinct()
+    since = at - LONGEST_PAST
+    rows = read_intervals(history, HISTORY, since, at).where(F.col("ended_at") <= F.lit(at))
+    return minute_loads(rows.join(F.broadcast(keys), on=list(GROUP_KEY), how="left_semi"), since)
 
 
 def packed_samples(

@@ -24,7 +24,12 @@ from planner.snapshot.settings import RECENT
 from planner.storage.landing import GroupKey
 from planner.storage.layout import RunFolder
 from spark_apps.common.policies import policy_of
+from spark_apps.demand.schemas import MINUTE_COLUMNS
+from spark_apps.demand.transforms import clock_minutes
 from spark_apps.snapshot.schemas import GROUP_KEY, INTERVAL_COLUMNS, RESULTS
+
+MINUTE = MINUTE_COLUMNS[0]
+NO_MINUTES = pd.DataFrame(columns=MINUTE_COLUMNS)
 
 
 def reach(policies: Sequence[ConsumerScalingPolicy]) -> timedelta:
@@ -42,6 +47,7 @@ def key_of(policy: ConsumerScalingPolicy) -> GroupKey:
 def write_snapshots(
     policies: DataFrame,
     history: DataFrame,
+    days: DataFrame | None,
     data: Path,
     run: RunFolder,
     at: datetime,
@@ -49,6 +55,8 @@ def write_snapshots(
     unread: Mapping[str, str],
 ) -> DataFrame:
     """Write each policy's snapshot as of ``at`` and return ``RESULTS``, one row a policy.
+
+    ``days`` are the ``minute_loads`` of groups without a former snapshot.
 
     A snapshot starts from the newest landed sample, else from the group's document in ``packed``. A policy whose group
     has neither, or could not be read in this run (``unread``, with the reason, by the policy's name), gets its reason
@@ -59,30 +67,40 @@ def write_snapshots(
         .join(policies.select(*GROUP_KEY), on=list(GROUP_KEY), how="left_semi")
         .select(*GROUP_KEY, *INTERVAL_COLUMNS)
     )
-    by_group = policies.groupBy(*GROUP_KEY).cogroup(intervals.groupBy(*GROUP_KEY))
+    rows = intervals if days is None else intervals.unionByName(days, allowMissingColumns=True)
+    by_group = policies.groupBy(*GROUP_KEY).cogroup(rows.groupBy(*GROUP_KEY))
     return by_group.applyInPandas(_writer(data, run, at, packed, unread), RESULTS)
 
 
 def _writer(
     data: Path, run: RunFolder, at: datetime, packed: Mapping[GroupKey, str], unread: Mapping[str, str]
 ) -> Callable[[pd.DataFrame, pd.DataFrame], pd.DataFrame]:
-    def write(policies: pd.DataFrame, intervals: pd.DataFrame) -> pd.DataFrame:
-        rows = [write_policy(policy_of(row), intervals) for row in policies.itertuples()]
-        return pd.DataFrame(rows, columns=RESULTS.fieldNames())
+    def write(policies: pd.DataFrame, rows: pd.DataFrame) -> pd.DataFrame:
+        results = [write_policy(policy_of(row), rows) for row in policies.itertuples()]
+        return pd.DataFrame(results, columns=RESULTS.fieldNames())
 
-    def write_policy(policy: ConsumerScalingPolicy, intervals: pd.DataFrame) -> tuple[str, str | None]:
+    def write_policy(policy: ConsumerScalingPolicy, rows: pd.DataFrame) -> tuple[str, str | None]:
         name = policy.metadata.name
-        result = attempt(name, "snapshot", take, policy, intervals)
+        result = attempt(name, "snapshot", take, policy, rows)
         return name, give_up(run, name, result) if isinstance(result, PlannerError) else result
 
-    def take(policy: ConsumerScalingPolicy, intervals: pd.DataFrame) -> None:
+    def take(policy: ConsumerScalingPolicy, rows: pd.DataFrame) -> None:
         if (problem := unread.get(policy.metadata.name)) is not None:
             raise BadInputError(problem)
         newest, former = _newest(data, policy, at, packed), former_snapshot(data, policy, at)
-        snapshot = snapshot_of_history(policy, newest, intervals_of(intervals), at, former)
+        intervals, days = _parted(rows)
+        snapshot = snapshot_of_history(policy, newest, intervals_of(intervals), at, former, clock_minutes(days))
         write_snapshot(run, policy.metadata.name, snapshot)
 
     return write
+
+
+def _parted(rows: pd.DataFrame) -> tuple[pd.DataFrame, pd.DataFrame]:
+    """Return the rows that are intervals, and those that are minutes of the days before."""
+    if MINUTE not in rows:
+        return rows, NO_MINUTES
+    is_minute = rows[MINUTE].notna()
+    return rows[~is_minute], rows[is_minute]
 
 
 def _newest(
