@@ -3,7 +3,7 @@ history their samples.
 """
 
 import os
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from datetime import datetime, timedelta
 from itertools import islice, pairwise, takewhile
 from pathlib import Path
@@ -70,7 +70,10 @@ def former_snapshot(data: Path, policy: ConsumerScalingPolicy, at: datetime) -> 
     One that cannot be read, or is of another group, is passed over.
     """
     source = policy.spec.source
-    for path in _former_files(data, policy, at):
+    for run in _former_runs(data, at):
+        path = run.snapshot(policy.metadata.name)
+        if not path.exists():
+            continue
         try:
             former = SNAPSHOT.read(path)
         except BadInputError:
@@ -80,18 +83,24 @@ def former_snapshot(data: Path, policy: ConsumerScalingPolicy, at: datetime) -> 
     return None
 
 
-def has_former_snapshot(data: Path, policy: ConsumerScalingPolicy, at: datetime) -> bool:
-    """Return whether a run of the six hours before ``at`` left a snapshot for the policy; it is not read."""
-    return next(_former_files(data, policy, at), None) is not None
+def without_former_snapshot(
+    data: Path, policies: Sequence[ConsumerScalingPolicy], at: datetime
+) -> list[ConsumerScalingPolicy]:
+    """Return the policies that no run of the six hours before ``at`` left a snapshot for; none is read."""
+    fresh = list(policies)
+    for run in _former_runs(data, at):
+        if not fresh:
+            break
+        known = frozenset(run.snapshots.iterdir() if run.snapshots.is_dir() else ())
+        fresh = [policy for policy in fresh if run.snapshot(policy.metadata.name) not in known]
+    return fresh
 
 
-def _former_files(data: Path, policy: ConsumerScalingPolicy, at: datetime) -> Iterator[Path]:
-    """Yield the policy's snapshot files in the runs of the six hours before ``at``, the newest first."""
+def _former_runs(data: Path, at: datetime) -> Iterator[RunFolder]:
+    """Yield the runs of the six hours before ``at``, the newest first."""
     oldest = time_name(at - RECENT)
-    for run in takewhile(lambda run: run >= oldest, _runs_newest_first(data)):
-        path = RunFolder(runs_folder(data) / run).snapshot(policy.metadata.name)
-        if run < time_name(at) and path.exists():
-            yield path
+    runs = takewhile(lambda run: run >= oldest, _runs_newest_first(data))
+    return (RunFolder(runs_folder(data) / run) for run in runs if run < time_name(at))
 
 
 def _newest_first(data: Path, policy: ConsumerScalingPolicy, until: datetime) -> Iterator[GroupSample]:

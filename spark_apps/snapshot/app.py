@@ -18,7 +18,7 @@ from planner.documents.policy import ConsumerScalingPolicy
 from planner.documents.policy_folder import read_policies
 from planner.model.past_load import LONGEST_PAST
 from planner.policies.fleet import read_problems
-from planner.runs.past_runs import has_former_snapshot
+from planner.runs.past_runs import without_former_snapshot
 from planner.storage.landing import GroupKey, first_times
 from planner.storage.layout import RunFolder, history_folder, time_name
 from planner.text.printable import one_line
@@ -84,7 +84,7 @@ def days_before(
 
     The others continue what that knows, so that a week is read once. ``None`` where there are none.
     """
-    fresh = [policy for policy in policies if not has_former_snapshot(data, policy, at)]
+    fresh = without_former_snapshot(data, policies, at)
     if not fresh:
         return None
     keys = policy_frame(history.spark, fresh).select(*GROUP_KEY).distinct()

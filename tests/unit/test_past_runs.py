@@ -13,7 +13,14 @@ from planner.documents.policy import ConsumerScalingPolicy, parse_policy
 from planner.model.samples import GroupSample
 from planner.model.snapshot import GroupSnapshot
 from planner.runs import past_runs
-from planner.runs.past_runs import forget, former_samples, former_snapshot, gap_period_s, run_period_s
+from planner.runs.past_runs import (
+    forget,
+    former_samples,
+    former_snapshot,
+    gap_period_s,
+    run_period_s,
+    without_former_snapshot,
+)
 from planner.runs.policy_stages import snapshot_of_samples, write_snapshot
 from planner.storage.files import write_atomically
 from planner.storage.layout import RunFolder, history_folder, sample_path
@@ -118,6 +125,19 @@ def test_a_former_snapshot_that_is_broken_or_anothers_is_passed_over(tmp_path: P
     other = RunFolder.of(tmp_path, START + timedelta(hours=3)).snapshot("shop")
     write_atomically(other, SNAPSHOT.dump(replace(good, group="other")))
     assert former_snapshot(tmp_path, SHOP, START + timedelta(hours=4)) == good
+
+
+def test_policies_without_a_snapshot_of_late_are_found(tmp_path: Path) -> None:
+    """Red where a run of the same time counts, one of six hours ago, or another policy's snapshot."""
+    other = SHOP.model_copy(update={"metadata": SHOP.metadata.model_copy(update={"name": "other"})})
+    at = START + timedelta(hours=8)
+    land_snapshot(tmp_path, at)
+    land_snapshot(tmp_path, at - timedelta(hours=6, minutes=1), other)
+    RunFolder.of(tmp_path, at - timedelta(minutes=1)).path.mkdir(parents=True)
+    assert without_former_snapshot(tmp_path, [SHOP, other], at) == [SHOP, other]
+    land_snapshot(tmp_path, at - timedelta(minutes=10), other)
+    assert without_former_snapshot(tmp_path, [SHOP, other], at) == [SHOP]
+    assert without_former_snapshot(tmp_path, [SHOP, other], at + timedelta(minutes=1)) == []
 
 
 def test_old_runs_and_samples_go_and_a_lag_history_keeps_what_it_has_not_packed(tmp_path: Path) -> None:

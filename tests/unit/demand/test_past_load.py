@@ -6,8 +6,8 @@ from datetime import UTC, datetime, timedelta
 
 import pytest
 
-from planner.demand.past import continue_past, past_of
-from planner.demand.recent import LONGEST_PAST_GAP, minute_load
+from planner.demand.past import ClockMinutes, continue_past, past_before, past_of, past_up_to
+from planner.demand.recent import LONGEST_GAP, LONGEST_PAST_GAP, MinuteLoad, load_of_past, minute_load
 from planner.documents.data import SNAPSHOT
 from planner.errors import DocumentError
 from planner.model.past_load import MINUTE, MOST_MINUTES, PastLoad
@@ -151,3 +151,44 @@ def test_a_past_that_cannot_be_is_refused(changes: dict[str, object], said: str)
     body["past_load"] |= {"averaged": [], **changes}
     with pytest.raises(DocumentError, match=said):
         SNAPSHOT.validate(body, "snapshot.json")
+
+
+def on_the_clock(*rates: float | None) -> ClockMinutes:
+    """Return minutes of the clock from ``BEGIN`` on."""
+    first = round(BEGIN.timestamp()) // 60
+    return {first + number: (rate, number == 1) for number, rate in enumerate(rates)}
+
+
+def test_minutes_of_the_clock_become_a_past() -> None:
+    """Up to the last whole minute, from the first that is known, no more than a week."""
+    minutes = on_the_clock(None, 1.0, None, 3.0, 4.0)
+    past = past_up_to(minutes, BEGIN + 4.5 * MINUTE)
+    assert past == PastLoad(BEGIN + 4 * MINUTE, (1.0, None, 3.0), (0,))
+    assert past_up_to(minutes, BEGIN + MINUTE) is None
+    week = on_the_clock(*map(float, range(MOST_MINUTES + 5)))
+    whole = past_up_to(week, BEGIN + (MOST_MINUTES + 5) * MINUTE)
+    assert whole is not None
+    assert (len(whole.rates), whole.rates[0]) == (MOST_MINUTES, 5.0)
+
+
+def test_a_snapshot_takes_the_minutes_before_its_own() -> None:
+    minutes = on_the_clock(*(load_at(BEGIN + (number + 1) * MINUTE) for number in range(60)))
+    at = BEGIN + HOURS
+    taken = at_time(at, points(at - 20 * MINUTE, at))
+    past = past_before(minutes, taken)
+    assert past is not None
+    assert (past.until, len(past.rates)) == (at - 20 * MINUTE, 40)
+    load = minute_load(taken.recent, at, past)
+    assert load.rates == [load_at(BEGIN + (number + 1) * MINUTE) for number in range(60)]
+    assert past_before(minutes, at_time(at, ())) is None
+
+
+def test_a_past_is_the_load_of_now_if_it_reaches_so_far() -> None:
+    """Minutes that nobody observed keep the load before them, five at most at the end."""
+    past = PastLoad(BEGIN, (1.0, None, 3.0, None), (2,))
+    assert load_of_past(past, BEGIN + MINUTE) == MinuteLoad([1.0, 1.0, 3.0, 3.0, 3.0], [False, True, True, True, True])
+    assert load_of_past(past, BEGIN + (LONGEST_GAP - 1) * MINUTE).rates
+    assert load_of_past(past, BEGIN + LONGEST_GAP * MINUTE) == MinuteLoad([], [])
+    assert load_of_past(PastLoad(BEGIN, (None, None)), BEGIN) == MinuteLoad([], [])
+    with pytest.raises(ValueError, match="a past load up to"):
+        load_of_past(past, BEGIN - MINUTE)

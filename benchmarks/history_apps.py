@@ -1,6 +1,6 @@
-"""How long the Spark app ``backtest`` takes for groups of 16 queues whose load goes up and down with the day.
+"""How long the Spark apps that read days of the lag history take, for groups of 16 queues with a load by the day.
 
-    python -m benchmarks.backtest_spark [APP ARGUMENT...]
+    python -m benchmarks.history_apps backtest|demand [APP ARGUMENT...]
 
 ``CONSUMER_PLANNER_BENCH_GROUPS=20`` and ``CONSUMER_PLANNER_BENCH_DAYS=2`` say how much of it there is. The history is
 written as the history app lays it out, one interval a minute and queue.
@@ -16,6 +16,7 @@ from pathlib import Path
 import numpy as np
 import pyarrow as pa
 import pyarrow.parquet as pq
+from numpy.typing import NDArray
 from pyspark.sql.pandas.types import to_arrow_schema
 
 from benchmarks.simulate_spark import cost
@@ -44,13 +45,16 @@ spec:
 
 def main() -> None:
     """Lay out the history, run the app, and print what it took."""
-    groups, days = (int(os.environ.get(f"CONSUMER_PLANNER_BENCH_{name}", usual)) for name, usual in DEFAULTS)
-    with tempfile.TemporaryDirectory(prefix="planner-bench-") as name:
-        folder = Path(name)
+    if sys.argv[1:2] not in (["backtest"], ["demand"]):
+        sys.exit("python -m benchmarks.history_apps: expected backtest or demand, then the app's own arguments")
+    name, *more = sys.argv[1:]
+    groups, days = (int(os.environ.get(f"CONSUMER_PLANNER_BENCH_{many}", usual)) for many, usual in DEFAULTS)
+    with tempfile.TemporaryDirectory(prefix="planner-bench-") as temporary:
+        folder = Path(temporary)
         lay_out(folder, groups, days)
-        app = ["-m", "spark_apps.backtest.app", "--data", str(folder), "--policies", str(folder / "policies")]
+        app = ["-m", f"spark_apps.{name}.app", "--data", str(folder), "--policies", str(folder / "policies")]
         load, started = os.getloadavg()[0], time.perf_counter()
-        worker, spent = cost([sys.executable, *app, *sys.argv[1:]])
+        worker, spent = cost([sys.executable, *app, *more])
         seconds = time.perf_counter() - started
     print(
         f"{groups} groups, {days} days: {seconds:.0f} s, {spent:.0f} s of processor time, "
@@ -92,7 +96,8 @@ def day_of_group(number: int, day: int) -> pa.Table:
         "topic": pa.repeat("orders", rows),
         "broker": pa.repeat("broker-a", rows),
         "queue_id": pa.array(queue, pa.int32()),
-        "ended_at": pa.array(ends, pa.int64()).cast(pa.timestamp("us", tz="UTC")),
+        "started_at": times(ends - 60_000_000),
+        "ended_at": times(ends),
         "seconds": pa.repeat(60.0, rows),
         "lag": pa.repeat(10, rows),
         "owners": owners,
@@ -102,6 +107,11 @@ def day_of_group(number: int, day: int) -> pa.Table:
     }
     fields = [field for field in SCHEMA if field.name not in ("system", "day")]
     return pa.table({it.name: columns.get(it.name, pa.nulls(rows, it.type)) for it in fields}).cast(pa.schema(fields))
+
+
+def times(micros: NDArray[np.int64]) -> pa.Array:
+    """Return microseconds since 1970 as times."""
+    return pa.array(micros, pa.int64()).cast(pa.timestamp("us", tz="UTC"))
 
 
 if __name__ == "__main__":
