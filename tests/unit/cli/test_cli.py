@@ -95,6 +95,7 @@ def test_the_same_snapshot_gives_the_same_plan_byte_for_byte(folder: Path) -> No
     assert "kind: ConsumerRolloutPlan" in plans[0]
 
 
+@pytest.mark.slow
 def test_a_policy_that_weighs_decides_by_a_bill_which_replays_byte_for_byte(folder: Path) -> None:
     weighing = POLICY.replace("{maxUtilisation: 0.8, backlogGoneSeconds: 600}", "{rule: Horizon}")
     (folder / "weighing.yaml").write_text(weighing)

@@ -118,6 +118,7 @@ def unread(found: Found) -> list[tuple[str, str]]:
     return [(one["group"], one["reason"]) for one in json.loads(found.stdout)["body"]["unread"]]
 
 
+@pytest.mark.slow
 def test_brokers_that_do_not_list_their_groups_make_the_round_a_partial_one(monkeypatch: pytest.MonkeyPatch) -> None:
     """What the others have is told, and exit code 3 says that groups may be missing."""
     grounded(monkeypatch, ("broker 2 is silent",))

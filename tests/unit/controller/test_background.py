@@ -11,6 +11,7 @@ from planner.controller.health import serve_health
 from planner.errors import BadInputError, OutOfReachError
 
 
+@pytest.mark.slow
 def test_a_part_goes_on_after_what_is_away_and_after_a_fault_of_ours() -> None:
     stop, failed, done = threading.Event(), list[str](), list[int]()
 

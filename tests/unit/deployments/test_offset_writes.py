@@ -95,6 +95,7 @@ def test_a_refusal_is_told_without_our_secret(broker: Callable[[Answer], str]) -
     assert "Java" not in str(told.value)
 
 
+@pytest.mark.slow
 def test_a_broker_that_stays_silent_is_given_up(broker: Callable[[Answer], str]) -> None:
     with (
         OffsetWriter(broker(lambda _: None), 2.0, None, None) as writer,

@@ -29,6 +29,7 @@ def test_pictures_are_up_to_date(pictures: ModuleType) -> None:
         assert found == pictures.picture(scene), "run docs/strategies-kafka/pictures.py"
 
 
+@pytest.mark.slow
 def test_figures_are_up_to_date(pictures: ModuleType) -> None:
     page = (DOCS / "strategies-kafka.md").read_text()
     assert f"{pictures.START}\n{pictures.figures()}\n{pictures.END}" in page, "run docs/strategies-kafka/pictures.py"

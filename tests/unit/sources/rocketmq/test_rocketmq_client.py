@@ -120,6 +120,7 @@ def test_next_name_server_is_asked_when_one_is_busy_or_none_at_all(code: int) ->
         assert len(admin.cluster_info().brokers) == 2
 
 
+@pytest.mark.slow
 def test_garbage_from_one_name_server_leads_to_the_next() -> None:
     with name_servers(lambda _, wire: wire.send(b"HTTP/1.1"), says(samples.CLUSTER_INFO)) as (_, admin):
         assert len(admin.cluster_info().brokers) == 2
@@ -256,6 +257,7 @@ def test_many_threads_share_one_connection() -> None:
         assert server.connections == 1
 
 
+@pytest.mark.slow
 def test_those_who_wait_for_a_dead_host_share_one_time_out() -> None:
     with socket.create_server(("127.0.0.1", 0), backlog=0) as full:
         address = f"127.0.0.1:{full.getsockname()[1]}"
@@ -283,6 +285,7 @@ def test_those_who_wait_for_a_dead_host_share_one_time_out() -> None:
             filler.close()
 
 
+@pytest.mark.slow
 def test_running_info_waits_longer_than_other_requests() -> None:
     def slow(request: Command, wire: Wire) -> None:
         if request.code == 307:

@@ -229,6 +229,7 @@ def test_group_that_no_broker_knows() -> None:
     assert caught.value.exit_code == 2
 
 
+@pytest.mark.slow
 def test_group_that_cannot_be_told_from_an_unreachable_one() -> None:
     empty = two_by_two()
     for broker in empty.brokers:
@@ -340,6 +341,7 @@ def test_proxies_list_the_members_that_no_broker_knows(world: FakeCluster) -> No
     assert 307 not in requests_of(world)
 
 
+@pytest.mark.slow
 def test_proxy_that_does_not_answer_is_named_and_its_members_are_unknown(world: FakeCluster) -> None:
     silent = FakeBroker("p", fails={203: SILENT})
     with FakeServer(silent.script) as server:

@@ -22,6 +22,7 @@ def test_a_name_that_nobody_knows_is_kept_for_the_connection_to_complain() -> No
     assert resolve(Address("no-such-host.invalid", 9)) == (Address("no-such-host.invalid", 9),)
 
 
+@pytest.mark.slow
 def test_a_name_with_several_addresses_is_as_many_name_servers(monkeypatch: pytest.MonkeyPatch) -> None:
     def mute(*_: object) -> None:
         """Never answer."""
@@ -71,6 +72,7 @@ def test_tls_files_that_cannot_be_read_are_named(tmp_path: Path) -> None:
             transport.connect(Address("127.0.0.1", 1), connect_s=1, tls=Tls(ca_file=path))
 
 
+@pytest.mark.slow
 def test_a_server_that_speaks_no_tls_is_told_apart() -> None:
     def answer_with_text(*_: object) -> None:
         """Not reached: a TLS hello is no frame."""
