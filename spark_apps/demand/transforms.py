@@ -1,5 +1,6 @@
 """From the lag history to the load of every minute, and from that to what it may be: the planner's own functions."""
 
+import math
 from collections.abc import Callable, Sequence
 from dataclasses import astuple
 from datetime import datetime
@@ -30,7 +31,8 @@ def minute_loads(intervals: DataFrame, since: datetime) -> DataFrame:
     """Return what came for each group in each minute of the clock from ``since`` on: group and ``MINUTE_COLUMNS``.
 
     A queue's messages are spread evenly over its own interval, so that a sample that misses a queue takes nothing away.
-    A minute that is not observed as a whole, or in which an offset was reset, has no rate. Retry topics are left out.
+    A minute that is not observed as a whole, in which an offset was reset, or whose rate is no finite number has none.
+    Retry topics are left out.
     """
     is_retry = F.coalesce(F.col("topic").startswith(RETRY_PREFIX), F.lit(False))
     spans = (
@@ -41,7 +43,7 @@ def minute_loads(intervals: DataFrame, since: datetime) -> DataFrame:
         .agg(
             F.sum("arrival_rate").alias("rate"),
             F.count(F.lit(1)).alias("queues"),
-            F.bool_and(F.col("arrival_rate").isNotNull()).alias("is_known"),
+            F.bool_and(F.coalesce(F.col("arrival_rate") < F.lit(math.inf), F.lit(False))).alias("is_known"),
         )
     )
     first = F.greatest(_minute("begin"), F.lit((since - EPOCH) // MINUTE))

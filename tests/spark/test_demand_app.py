@@ -1,5 +1,6 @@
 """Out of the lag history: each minute's load, what it may be, and the week before a group's first snapshot."""
 
+import math
 from collections.abc import Sequence
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
@@ -64,6 +65,13 @@ def test_what_is_not_known_is_no_zero(spark: SparkSession) -> None:
         spark, ("t", 0.0, 60.0, 4.0), ("t", 60.0, 120.0, None), ("t", 120.0, 180.0, 0.0), ("t", 180.0, 210.0, 4.0)
     )
     assert found == {0: (4.0, False), 1: (None, False), 2: (0.0, False), 3: (None, False)}
+
+
+@pytest.mark.parametrize("rate", [math.inf, math.nan])
+def test_what_is_no_finite_number_is_unknown(spark: SparkSession, rate: float) -> None:
+    """A damaged file of the history; a finite sum would be a made-up one."""
+    found = loads(spark, ("t", 0.0, 60.0, rate), ("t", 0.0, 60.0, 4.0), ("t", 60.0, 120.0, 4.0))
+    assert found == {0: (None, False), 1: (4.0, False)}
 
 
 def test_a_span_of_many_minutes_says_one_thing_of_them(spark: SparkSession) -> None:
