@@ -7,7 +7,7 @@ Writes ``<data>/runs/<run>/snapshots/<policy>.json``; a policy whose group has n
 """
 
 import shutil
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from datetime import date, datetime
 from pathlib import Path
 
@@ -71,10 +71,26 @@ def take_snapshots(
     known = read_intervals(history, HISTORY, since, at)
     packed = packed_samples(history, data, policies, at)
     unread = read_problems(run)
-    days = days_before(history, data, policies, at)
+    days = days_before(history, data, due_policies(data, policies, at, packed, unread), at)
     results = write_snapshots(policy_frame(spark, policies), known, days, data, run, at, packed, unread)
     # Sorted here: Spark's own sort would first run everything once more to sample the keys.
     return sorted(row.missing for row in results.where("missing is not null").collect())
+
+
+def due_policies(
+    data: Path,
+    policies: Sequence[ConsumerScalingPolicy],
+    at: datetime,
+    packed: Mapping[GroupKey, str],
+    unread: Mapping[str, str],
+) -> list[ConsumerScalingPolicy]:
+    """Return the policies that get a snapshot of ``at``: their groups were read and have a sample.
+
+    For the others nothing is looked up: one that never gets a snapshot would have each run read a week again.
+    """
+    oldest, now = first_times(data), time_name(at)
+    has_sample = {key for key, first in oldest.items() if first <= now} | packed.keys()
+    return [policy for policy in policies if policy.metadata.name not in unread and key_of(policy) in has_sample]
 
 
 def days_before(

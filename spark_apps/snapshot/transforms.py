@@ -28,7 +28,7 @@ from spark_apps.demand.schemas import MINUTE_COLUMNS
 from spark_apps.demand.transforms import clock_minutes
 from spark_apps.snapshot.schemas import GROUP_KEY, INTERVAL_COLUMNS, RESULTS
 
-MINUTE = MINUTE_COLUMNS[0]
+MINUTE_COLUMN = MINUTE_COLUMNS[0]
 NO_MINUTES = pd.DataFrame(columns=MINUTE_COLUMNS)
 
 
@@ -97,9 +97,9 @@ def _writer(
 
 def _parted(rows: pd.DataFrame) -> tuple[pd.DataFrame, pd.DataFrame]:
     """Return the rows that are intervals, and those that are minutes of the days before."""
-    if MINUTE not in rows:
+    if MINUTE_COLUMN not in rows:
         return rows, NO_MINUTES
-    is_minute = rows[MINUTE].notna()
+    is_minute = rows[MINUTE_COLUMN].notna()
     return rows[~is_minute], rows[is_minute]
 
 

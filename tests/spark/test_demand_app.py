@@ -17,10 +17,11 @@ from planner.errors import BadInputError
 from planner.model.queues import MessageQueue
 from planner.model.samples import GroupSample
 from planner.storage.layout import RunFolder, demand_rows, history_folder
+from spark_apps.common.folder import Folder
 from spark_apps.demand.app import run_demand
 from spark_apps.demand.transforms import minute_loads
 from spark_apps.history.app import update
-from spark_apps.snapshot.app import take_snapshots
+from spark_apps.snapshot.app import days_before, due_policies, take_snapshots
 from tests.sample_builders import POLICY, START, watch
 from tests.spark.worlds import as_group, land
 
@@ -187,3 +188,21 @@ def test_a_first_snapshot_knows_the_days_before(spark: SparkSession, tmp_path: P
     second = SNAPSHOT.read(RunFolder.of(tmp_path, end).snapshot("shop"))
     assert second.past_load is not None
     assert second.past_load.rates == tuple(by_hand(range(before + 30)).rates)
+
+
+def test_a_week_is_read_only_for_groups_that_get_their_first_snapshot(spark: SparkSession, tmp_path: Path) -> None:
+    """Red where a policy without a sample, or one that could not be read, has every run read a week."""
+    end = laid_out(spark, tmp_path, "shop", "nobody")
+    policies = read_policies(tmp_path / "policies")
+    (shop,) = [policy for policy in policies if policy.metadata.name == "shop"]
+    key = ("rocketmq", "DefaultCluster", "shop")
+    assert due_policies(tmp_path, policies, end, {}, {}) == [shop]
+    assert due_policies(tmp_path, policies, end, {}, {"shop": "its brokers are away"}) == []
+    assert due_policies(tmp_path, policies, START - MINUTE, {}, {}) == []
+    assert due_policies(tmp_path, policies, START - MINUTE, {key: "{}"}, {}) == [shop]
+
+    history = Folder.of(spark, history_folder(tmp_path))
+    assert days_before(history, tmp_path, [], end) is None
+    assert days_before(history, tmp_path, [shop], end) is not None
+    take_snapshots(spark, tmp_path, policies, end - MINUTE)
+    assert days_before(history, tmp_path, [shop], end) is None
