@@ -9,10 +9,11 @@ from pathlib import Path
 from statistics import mean
 
 from benchmarks.backtest_scenarios import Cut, Recipe, recipes_of, write_scenario
-from planner.backtest.compare import OPTIMUM, compare
+from planner.backtest.compare import OPTIMUM, compare, grids_of
 from planner.backtest.play import Run, play
 from planner.backtest.policies.planner import Planner
 from planner.backtest.scenario import STEP_S, Prices, Scenario
+from planner.compiled import fastest_model
 from planner.decision.weighing import WeighingSettings
 from planner.demand.futures import FutureSettings
 from planner.demand.reversion import ReversionSettings
@@ -23,16 +24,20 @@ POLICIES = ("planner", "keda", "flink", OPTIMUM)
 DAY_S = 86_400
 
 
+def _as_it_is(scenario: Scenario) -> Planner:
+    return Planner(scenario, WeighingSettings(model=fastest_model()))
+
+
 def _by_futures(settings: FutureSettings) -> Callable[[Scenario], Planner]:
-    return lambda scenario: Planner(scenario, WeighingSettings(paths=settings))
+    return lambda scenario: Planner(scenario, WeighingSettings(paths=settings, model=fastest_model()))
 
 
 def _stated_capacity(factor: float) -> Callable[[Scenario], Planner]:
-    return lambda scenario: Planner(replace(scenario, capacity=factor * scenario.capacity))
+    return lambda scenario: _as_it_is(replace(scenario, capacity=factor * scenario.capacity))
 
 
 def _without_change_prices(scenario: Scenario) -> Planner:
-    return Planner(replace(scenario, prices=replace(scenario.prices, rebalance_h=0.0)))
+    return _as_it_is(replace(scenario, prices=replace(scenario.prices, rebalance_h=0.0)))
 
 
 ABLATIONS: Mapping[str, Callable[[Scenario], Planner]] = {
@@ -44,7 +49,7 @@ ABLATIONS: Mapping[str, Callable[[Scenario], Planner]] = {
     "no price of changes": _without_change_prices,
     "capacity stated +20 %": _stated_capacity(1.2),
     "capacity stated −20 %": _stated_capacity(0.8),
-    "as it is": Planner,
+    "as it is": _as_it_is,
 }
 """The planner without one of its parts, or given a wrong capacity; costs are over the last one's."""
 
@@ -62,7 +67,10 @@ def measure(
     """Return one scenario's cells, and each policy's cost over the last one's; without policies those of ablations."""
     with tempfile.TemporaryDirectory() as folder:
         scenario, _ = read_scenario(write_scenario(recipe, traces, Path(folder), cut, **fields))
-    runs = compare(scenario, policies) if policies else play(scenario, [make(scenario) for make in ABLATIONS.values()])
+    if policies:
+        runs = compare(scenario, policies, grids=grids_of(fastest_model()))
+    else:
+        runs = play(scenario, [make(scenario) for make in ABLATIONS.values()])
     days = scenario.steps * STEP_S / DAY_S
     best = runs[-1].cost_h(scenario.prices)
     cells = [cell(run, scenario.prices, best, days) for run in runs]

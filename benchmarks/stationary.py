@@ -18,7 +18,8 @@ import numpy as np
 from planner.backtest.observation import Observation
 from planner.backtest.policies.planner import Planner
 from planner.backtest.scenario import Floats, Ints, Prices, Scenario
-from planner.decision.weighing import UNCOMMITTED_S
+from planner.compiled import fastest_model
+from planner.decision.weighing import UNCOMMITTED_S, WeighingSettings
 from planner.model.queues import MessageQueue
 
 QUEUES, CAPACITY, MOST = 16, 100.0, 8
@@ -184,7 +185,8 @@ def decided(messages: Floats, count: int, seed: int, *, is_sampled: bool = False
     The first day of ``messages`` is known beforehand; ``count`` consumers run at its end. With ``is_sampled`` each
     minute of the load is known at a decision, else the mean since the last one.
     """
-    planner, group = Planner(_scenario(messages, seed, count)), Group()
+    settings = WeighingSettings(model=fastest_model())
+    planner, group = Planner(_scenario(messages, seed, count), settings), Group()
     known, counts, late = KNOWN_DAYS * DAY_MIN, [], 0
     for minute in range(known, len(messages)):
         is_due = minute % EVERY_MIN == 0

@@ -33,7 +33,7 @@ _MOST_PAGES: Final = 50
 _ALLOWED: Final = frozenset(
     (
         *("0BSD", "Apache-2.0", "Artistic-1.0", "BSD-2-Clause", "BSD-3-Clause", "CC0-1.0", "ISC", "MIT", "MIT-0"),
-        *("LicenseRef-BSD", "MPL-2.0", "PSF-2.0", "Unlicense", "Zlib"),
+        *("Apache-2.0 WITH LLVM-exception", "LicenseRef-BSD", "MPL-2.0", "PSF-2.0", "Unlicense", "Zlib"),
     )
 )
 """None asks more of our users than to keep notices; MPL asks for changes of its own files, of which we make none."""

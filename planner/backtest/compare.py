@@ -1,6 +1,6 @@
 """One run a policy for a scenario: each is tuned with hindsight where it has something to tune."""
 
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import replace
 from typing import Final
 
@@ -14,10 +14,14 @@ from planner.backtest.policies.optimum import optimum_grid
 from planner.backtest.policies.planner import Planner
 from planner.backtest.policies.smallest import SmallestCount
 from planner.backtest.scenario import Prices, Scenario
+from planner.decision.horizon import Model
+from planner.decision.weighing import WeighingSettings
 from planner.errors import BadInputError
 from planner.text.words import did_you_mean
 
-GRIDS: Final[dict[str, Callable[[Scenario], Iterable[Policy]]]] = {
+Grids = Mapping[str, Callable[[Scenario], Iterable[Policy]]]
+"""Policy -> the settings of it that are played; the cheapest is the answer. The planner's two rules have one each."""
+GRIDS: Final[Grids] = {
     "planner": lambda scenario: [Planner(scenario)],
     "smallest-count": lambda scenario: [SmallestCount(scenario)],
     "keda": keda_grid,
@@ -26,7 +30,6 @@ GRIDS: Final[dict[str, Callable[[Scenario], Iterable[Policy]]]] = {
     "fixed": fixed_grid,
     "optimum": optimum_grid,
 }
-"""Policy -> the settings of it that are played; the cheapest is the answer. The planner's two rules have one each."""
 POLICY_NAMES: Final = tuple(GRIDS)
 DECIDES_BY_PERIOD: Final = frozenset({"planner", "smallest-count"})
 """Policies that decide each ``every_s`` of the scenario; the others have periods of their own."""
@@ -37,12 +40,19 @@ MOST_CELLS: Final = 20_000
 """Runs × queues that are played side by side, which bounds memory."""
 
 
-def compare(scenario: Scenario, names: Sequence[str], report: Callable[[str], None] = lambda _: None) -> list[Run]:
+def grids_of(model: type[Model]) -> Grids:
+    """Return ``GRIDS`` with the planner's decisions taken by this model of the horizon."""
+    return {**GRIDS, "planner": lambda scenario: [Planner(scenario, WeighingSettings(model=model))]}
+
+
+def compare(
+    scenario: Scenario, names: Sequence[str], report: Callable[[str], None] = lambda _: None, grids: Grids = GRIDS
+) -> list[Run]:
     """Return the cheapest run of each policy, in order; ``report`` gets each name before it is played."""
     runs = []
     for name in names:
         report(name)
-        runs.append(best_run(scenario, list(GRIDS[name](scenario))))
+        runs.append(best_run(scenario, list(grids[name](scenario))))
     return runs
 
 

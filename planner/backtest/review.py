@@ -3,7 +3,7 @@
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 
-from planner.backtest.compare import compare
+from planner.backtest.compare import GRIDS, Grids, compare
 from planner.backtest.play import Run
 from planner.backtest.recorded import RecordedGroup
 from planner.text.words import counted, number, queue_noun, rate
@@ -53,9 +53,9 @@ def _late_words(late: int, left: int) -> str:
     return f"late in {counted(late, 'minute')} as it was, in {number(left) if left else 'none'} under the planner"
 
 
-def review(recorded: RecordedGroup, report: Callable[[str], None] = lambda _: None) -> Review:
+def review(recorded: RecordedGroup, report: Callable[[str], None] = lambda _: None, grids: Grids = GRIDS) -> Review:
     """Return the group's review; ``report`` gets each policy's name before it is played."""
-    planner, keda = compare(recorded.scenario, REVIEWED, report)
+    planner, keda = compare(recorded.scenario, REVIEWED, report, grids)
     return Review(recorded, planner, keda)
 
 

@@ -5,7 +5,7 @@ from dataclasses import dataclass, replace
 from itertools import islice, product
 from typing import Final
 
-from planner.backtest.compare import DECIDES_BY_PERIOD, GRIDS, WEIGHS_PRICES, all_runs, cheapest
+from planner.backtest.compare import DECIDES_BY_PERIOD, GRIDS, WEIGHS_PRICES, Grids, all_runs, cheapest
 from planner.backtest.observation import Policy
 from planner.backtest.play import Run
 from planner.backtest.recorded import NotPlayable, PlaySettings, RecordedGroup
@@ -52,7 +52,7 @@ class SweptRun:
     cheapest: bool
 
 
-def play_sweep(load: Load, settings: PlaySettings, sweep: Sweep) -> list[SweptRun] | NotPlayable:
+def play_sweep(load: Load, settings: PlaySettings, sweep: Sweep, grids: Grids = GRIDS) -> list[SweptRun] | NotPlayable:
     """Return every run of the group at every setting, or why it cannot be played; ``load`` gives it at one of them."""
     rows: list[SweptRun] = []
     for late_after_s in sweep.late_after_s or (settings.late_after_s,):
@@ -61,7 +61,7 @@ def play_sweep(load: Load, settings: PlaySettings, sweep: Sweep) -> list[SweptRu
             return recorded
         prices = [replace(settings.prices, rebalance_h=price) for price in sweep.rebalance_h] or [settings.prices]
         rows += (_of_past(recorded, price) for price in prices)
-        rows += _play_together(list(_plays(recorded.scenario, sweep, prices)), recorded.scenario)
+        rows += _play_together(list(_plays(recorded.scenario, sweep, prices, grids)), recorded.scenario)
     return rows
 
 
@@ -75,14 +75,14 @@ class _Play:
     policies: Sequence[Policy]
 
 
-def _plays(scenario: Scenario, sweep: Sweep, prices: Sequence[Prices]) -> Iterator[_Play]:
+def _plays(scenario: Scenario, sweep: Sweep, prices: Sequence[Prices], grids: Grids) -> Iterator[_Play]:
     """Yield what has to be played at one allowed wait: of rules that no price changes once for all prices."""
     for rule in sweep.rules:
         periods = sweep.every_s if sweep.every_s and rule in DECIDES_BY_PERIOD else (scenario.every_s,)
         at_once = [(price,) for price in prices] if rule in WEIGHS_PRICES else [tuple(prices)]
         for every_s, same in product(periods, at_once):
             played = replace(scenario, every_s=every_s, prices=same[0])
-            yield _Play(rule, played, same, list(GRIDS[rule](played)))
+            yield _Play(rule, played, same, list(grids[rule](played)))
 
 
 def _play_together(plays: Sequence[_Play], scenario: Scenario) -> Iterator[SweptRun]:

@@ -101,7 +101,8 @@ def backtest(
     Policies: planner, smallest-count (its other rule), keda, flink, hpa-cpu, fixed, and optimum, which knows the
     future. All but the first two are tuned for the scenario with hindsight.
     """
-    from planner.backtest.compare import compare
+    from planner.backtest.compare import compare, grids_of
+    from planner.compiled import fastest_model
 
     _check_sources(scenario, prometheus, group, policy, data)
     if scenario is not None and (capacity, queues_each, until) != (None, None, None):
@@ -131,7 +132,7 @@ def backtest(
         names = wished or loaded.names
         if keep is not None:
             keep_scenario(keep, loaded.scenario, names)
-        runs = compare(loaded.scenario, names, _report)
+        runs = compare(loaded.scenario, names, _report, grids_of(fastest_model()))
         if html is not None:
             from planner.report.backtest import write_backtest_page
 

@@ -95,16 +95,19 @@ def review_past(request: PastRequest) -> "tuple[list[Review], list[NotPlayable]]
 
     Raises what prevents the reading of all, and ``UnknownNameError`` for a group that no metric knows.
     """
+    from planner.backtest.compare import grids_of
     from planner.backtest.recorded import NotPlayable
     from planner.backtest.review import most_saved_first, review
+    from planner.compiled import fastest_model
 
     reviews: list[Review] = []
     others: list[NotPlayable] = []
+    grids = grids_of(fastest_model())
     for recorded in recorded_groups(request):
         if isinstance(recorded, NotPlayable):
             others.append(recorded)
         else:
-            reviews.append(review(recorded))
+            reviews.append(review(recorded, grids=grids))
     return most_saved_first(reviews), sorted(others, key=lambda it: it.group)
 
 

@@ -4,6 +4,7 @@ Costs are regressed on what the step knows (least-squares Monte Carlo: Longstaff
 such expectations has no foresight: it could be followed.
 """
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 
 import numpy as np
@@ -35,25 +36,30 @@ class Expectation:
         return expected
 
 
-def expectation_after(known: Floats) -> Expectation:
-    """Return what is to be expected after these loads; shape (paths, stretches), at least one stretch.
+def expectations_after(loads: Floats, begins: Sequence[int]) -> list[Expectation]:
+    """Return what is to be expected from each of these stretches on, after the loads before it.
 
-    It goes by the ranks of the last load and of the mean of the last ``RECENT``: a rank has no outlier.
+    ``loads`` has shape (paths, stretches); each begin is at least 1. It goes by the ranks of the last load and of the
+    mean of the last ``RECENT``: a rank has no outlier.
     """
-    last, recent = _ranks(known[:, -1]), _ranks(known[:, -RECENT:].mean(axis=1))
-    first = _direction(last)
-    new = recent if first is None else recent - (recent * first).sum() * first
-    return Expectation(tuple(each for each in (first, _direction(new)) if each is not None))
+    if not begins:
+        return []
+    last = _ranks(loads[:, np.asarray(begins) - 1].T)
+    recent = _ranks(np.array([loads[:, max(begin - RECENT, 0) : begin].mean(axis=1) for begin in begins]))
+    first = _directions(last)
+    second = _directions(recent - (recent * first).sum(axis=1, keepdims=True) * first)
+    return [Expectation(tuple(it for it in pair if it.any())) for pair in zip(first, second, strict=True)]
 
 
-def _direction(ranks: Floats) -> Floats | None:
-    """Return the ranks with length one, ``None`` where all paths have the same one."""
-    length = float(np.sqrt((ranks * ranks).sum()))
-    return ranks / length if length > _ROUNDING * len(ranks) else None
+def _directions(ranks: Floats) -> Floats:
+    """Return each step's ranks with length one, zeros where all paths have the same one; shape (steps, paths)."""
+    lengths = np.sqrt((ranks * ranks).sum(axis=1, keepdims=True))
+    differ = lengths > _ROUNDING * ranks.shape[1]
+    return np.asarray(np.where(differ, ranks / np.where(differ, lengths, 1.0), 0.0))
 
 
 def _ranks(values: Floats) -> Floats:
-    """Return how many values each one is above, less how many it is below: equal ones have equal ranks."""
-    above = values[:, None] - values
-    above[np.abs(above) <= _ROUNDING * np.abs(values).max()] = 0.0
-    return np.asarray(np.sign(above).sum(axis=1))
+    """Return of how many of its step's values each is above, less of how many it is below: equal ones rank equally."""
+    above = values[:, :, None] - values[:, None, :]
+    above[np.abs(above) <= _ROUNDING * np.abs(values).max(axis=1)[:, None, None]] = 0.0
+    return np.asarray(np.sign(above).sum(axis=2))

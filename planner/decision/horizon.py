@@ -15,7 +15,7 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
-from planner.decision.expectation import Expectation, Floats, expectation_after
+from planner.decision.expectation import Expectation, Floats, expectations_after
 
 Ints = NDArray[np.intp]
 Periods = Sequence[Sequence[int]]
@@ -118,39 +118,7 @@ def horizon_periods(settings: HorizonSettings, shortest_s: float) -> Periods:
     return tuple(periods)
 
 
-def choose_count(
-    counts: Sequence[int],
-    shares: Floats,
-    futures: Floats,
-    periods_min: Periods,
-    state: GroupState,
-    costs: Costs,
-    settings: HorizonSettings,
-) -> Bill:
-    """Return the bill of every first action and the cheapest one.
-
-    ``counts`` are ascending and hold ``state.running`` and ``state.ordered``; ``shares`` has the busiest consumer's
-    share of the load for each. ``futures`` are loads in consumers, shape (paths, bins), in the bins of ``periods_min``
-    (``horizon_periods``), all periods behind each other.
-    """
-    (means,) = _Model(counts, shares, futures, state, costs, settings, parts=1).mean_costs(periods_min)
-    return Bill(tuple(counts), means, int(counts[int(means.argmin())]))
-
-
-def itemise(
-    counts: Sequence[int],
-    shares: Floats,
-    futures: Floats,
-    periods_min: Periods,
-    state: GroupState,
-    costs: Costs,
-    settings: HorizonSettings,
-) -> Items:
-    """Return what the bill of ``choose_count`` is made of: the same actions, their costs apart."""
-    return Items(*_Model(counts, shares, futures, state, costs, settings, parts=3).mean_costs(periods_min))
-
-
-class _Model:
+class Model:
     """The arrays that all bins share: paths × counts × backlog levels.
 
     Costs have one axis more in front: whole, or in the parts of ``Items``.
@@ -186,11 +154,11 @@ class _Model:
 
     def mean_costs(self, periods_min: Periods) -> Floats:
         """Return the mean cost of each first action, whole or in three parts; shape (parts, counts)."""
-        begins = np.cumsum([0, *(len(period) for period in periods_min)]).tolist()
+        begins = np.cumsum([len(period) for period in periods_min[:-1]]).tolist()
         value = self.end_value()
-        for period, begin in reversed(list(zip(periods_min[1:], begins[1:], strict=False))):
-            loads = self._futures[:, begin : begin + len(period)]
-            value = self.earlier(value, loads, _seconds(period), expectation_after(self._futures[:, :begin]))
+        expectations = expectations_after(self._futures, begins)
+        for period, begin, expectation in reversed(list(zip(periods_min[1:], begins, expectations, strict=True))):
+            value = self.earlier(value, self._futures[:, begin : begin + len(period)], _seconds(period), expectation)
         now = periods_min[0]
         return np.asarray(self.first(value, self._futures[:, : len(now)], _seconds(now)).mean(axis=1))
 
@@ -242,6 +210,8 @@ class _Model:
         for load, length in zip(loads.T[:, :, None], seconds, strict=True):
             for row, since, until in phases:
                 span = np.maximum(np.minimum(until, begin + length) - np.maximum(since, begin), 0.0)
+                if not span.any():
+                    continue
                 arriving, drain = load * self._arriving[row].ravel(), self._drain[row].ravel()
                 backlog, late = self._grow(backlog, arriving, drain, self._limit(load, row), span)
                 total = total + self._cost(consumers=self._counts[row].ravel() * span, late=late)
@@ -313,6 +283,39 @@ class _Model:
         line = np.ascontiguousarray(value).reshape(len(value), -1)
         low = line[:, flat]
         return np.asarray(low + weight * (line[:, flat + 1] - low))
+
+
+def choose_count(
+    counts: Sequence[int],
+    shares: Floats,
+    futures: Floats,
+    periods_min: Periods,
+    state: GroupState,
+    costs: Costs,
+    settings: HorizonSettings,
+    model: type[Model] = Model,
+) -> Bill:
+    """Return the bill of every first action and the cheapest one.
+
+    ``counts`` are ascending and hold ``state.running`` and ``state.ordered``; ``shares`` has the busiest consumer's
+    share of the load for each. ``futures`` are loads in consumers, shape (paths, bins), in the bins of ``periods_min``
+    (``horizon_periods``), all periods behind each other.
+    """
+    (means,) = model(counts, shares, futures, state, costs, settings, parts=1).mean_costs(periods_min)
+    return Bill(tuple(counts), means, int(counts[int(means.argmin())]))
+
+
+def itemise(
+    counts: Sequence[int],
+    shares: Floats,
+    futures: Floats,
+    periods_min: Periods,
+    state: GroupState,
+    costs: Costs,
+    settings: HorizonSettings,
+) -> Items:
+    """Return what the bill of ``choose_count`` is made of: the same actions, their costs apart."""
+    return Items(*Model(counts, shares, futures, state, costs, settings, parts=3).mean_costs(periods_min))
 
 
 def _seconds(period_min: Sequence[int]) -> tuple[float, ...]:

@@ -12,6 +12,7 @@ from planner.decision.horizon import (
     GroupState,
     HorizonSettings,
     Items,
+    Model,
     Periods,
     choose_count,
     horizon_periods,
@@ -40,10 +41,14 @@ for most of a consumer each, as it helps to part them.
 
 @dataclass(frozen=True, slots=True)
 class WeighingSettings:
-    """How futures are made and how the horizon counts: one setting for all groups."""
+    """How futures are made and how the horizon counts: one setting for all groups.
+
+    Of ``model`` and its subclasses all give the same bills: they differ in speed alone.
+    """
 
     horizon: HorizonSettings = DEFAULT_HORIZON
     paths: FutureSettings = DEFAULT_FUTURES
+    model: type[Model] = Model
 
 
 DEFAULT_WEIGHING = WeighingSettings()
@@ -82,7 +87,7 @@ class Weighing:
 
     def bill(self) -> Bill:
         """Return the cost of every first action. Raises ``ValueError`` for a series without any minute."""
-        return choose_count(*self._inputs())
+        return choose_count(*self._inputs(), self.settings.model)
 
     def items(self) -> Items:
         """Return what the bill is made of. Raises ``ValueError`` for a series without any minute."""

@@ -11,11 +11,13 @@ import pandas as pd
 from pyspark.sql import Column, DataFrame
 from pyspark.sql import functions as F  # noqa: N812  the name that every PySpark reader knows
 
+from planner.backtest.compare import grids_of
 from planner.backtest.history_tracks import HistorySpans, tracks_of_history
 from planner.backtest.recorded import NotPlayable, recorded_load
 from planner.backtest.scenario import Floats
 from planner.backtest.sweep import AS_IT_WAS, Sweep, play_sweep
 from planner.backtest.tracks import GroupTracks, MemberTrack
+from planner.compiled import fastest_model
 from planner.documents.policy import ConsumerScalingPolicy
 from planner.errors import PlannerError
 from planner.isolation import attempt
@@ -99,7 +101,7 @@ def _player(since: datetime, until: datetime, sweep: Sweep) -> Callable[[pd.Data
         if isinstance(tracks, str):
             return NotPlayable(source.group, tracks)
         load = partial(recorded_load, tracks, first_reading(tracks, since), until)
-        return play_sweep(load, settings, sweep)
+        return play_sweep(load, settings, sweep, grids_of(fastest_model()))
 
     return play
 

@@ -3,11 +3,15 @@
 import numpy as np
 import pytest
 
-from planner.decision.expectation import RECENT, expectation_after
+from planner.decision.expectation import RECENT, Expectation, Floats, expectations_after
 
 
 def costs(*of_paths: float) -> np.ndarray:
     return np.array(of_paths)[:, None, None]
+
+
+def expectation_after(known: Floats) -> Expectation:
+    return expectations_after(known, [known.shape[1]])[0]
 
 
 def test_loads_that_tell_nothing_leave_the_mean() -> None:
@@ -41,3 +45,13 @@ def test_what_is_expected_is_right_in_the_mean() -> None:
     for left, right in [(0, 1), (0, 0), (1, 1)]:
         product = (expectation.directions[left] * expectation.directions[right]).sum()
         assert product == pytest.approx(float(left == right))
+
+
+def test_each_step_knows_the_loads_before_it_alone() -> None:
+    loads = np.random.default_rng(4).exponential(3.0, (24, 30))
+    loads[:, :12] = 2.0
+    begins = [1, 12, 13, 20, 30]
+    for begin, expectation in zip(begins, expectations_after(loads, begins), strict=True):
+        alone = expectation_after(loads[:, :begin])
+        assert [it.tobytes() for it in expectation.directions] == [it.tobytes() for it in alone.directions]
+    assert expectations_after(loads, []) == []
