@@ -10,6 +10,7 @@ import pytest
 from planner.backtest.compare import compare, grids_of
 from planner.compiled import fastest_model
 from planner.compiled.horizon import CompiledModel
+from planner.decision.expectation import expectations_after
 from planner.decision.horizon import DEFAULT_HORIZON, Costs, GroupState, Model, choose_count, horizon_periods
 from tests.backtest_builders import scenario
 
@@ -49,6 +50,20 @@ def test_bills_are_the_same_to_the_last_bit() -> None:
         assert compiled.chosen == bill.chosen
         chosen.add(bill.chosen)
     assert len(chosen) > 10  # else the groups would hardly differ
+
+
+def test_equal_costs_and_backlogs_on_a_level_are_taken_alike() -> None:
+    random = np.random.default_rng(5)
+    counts, loads = (1, 2, 3, 5, 8), np.full((6, 1), 0.99)  # each consumer does just what comes to it
+    costs = Costs(0.0, 3600.0, 60.0, 30.0, 60.0)
+    inputs = (counts, np.ones(5), loads, GroupState(2, 2, 0.0, 0.0), costs, DEFAULT_HORIZON)
+    plain, compiled = (model(*inputs, parts=1) for model in (Model, CompiledModel))
+    (expectation,) = expectations_after(random.uniform(1.0, 9.0, (6, 4)), [4])
+    for unequal in [0.0, 1.0] * 25:
+        value = 60.0 * (random.integers(0, 3, (1, 6, 5, 10)) - np.array(counts)[:, None])
+        value += unequal * random.uniform(0.0, 1.0, value.shape)
+        steps = [model.earlier(value, loads, (60.0,), expectation).tobytes() for model in (plain, compiled)]
+        assert steps[0] == steps[1]
 
 
 def test_costs_in_parts_add_up_to_the_compiled_bill() -> None:

@@ -32,7 +32,9 @@ def test_costs_that_follow_the_load_are_expected() -> None:
 def test_a_load_of_before_is_known_beside_the_last_one() -> None:
     before, last = [50.0, 90.0, 90.0, 50.0], [1.0, 2.0, 3.0, 4.0]
     cost = costs(0.0, 20.0, 30.0, 10.0)
-    assert expectation_after(np.column_stack([before, last])).of(cost).ravel() == pytest.approx(cost.ravel())
+    for times in (1, RECENT - 1):
+        known = np.column_stack([before, *[last] * times])
+        assert expectation_after(known).of(cost).ravel() == pytest.approx(cost.ravel())
     long_ago = expectation_after(np.column_stack([before, *[last] * RECENT]))
     assert long_ago.of(cost).ravel() == pytest.approx([9.0, 13.0, 17.0, 21.0])
 
