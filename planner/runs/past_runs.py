@@ -3,8 +3,10 @@ history their samples.
 """
 
 import os
+import time
 from collections.abc import Iterator, Sequence
 from datetime import datetime, timedelta
+from functools import lru_cache
 from itertools import islice, pairwise, takewhile
 from pathlib import Path
 from statistics import median
@@ -36,6 +38,9 @@ REGULAR: Final = 0.5
 
 LEAST_BREAKS: Final = 2
 """So many times between two runs have to fit into a window, or its mean would rest on a single figure."""
+
+_SETTLED_NS: Final = 1_000_000_000
+"""A folder that has changed since may change again within the same tick of its file system's clock."""
 
 _SPARE: Final = timedelta(hours=1)
 """A sample outlives its use by so much, as another run may be reading it."""
@@ -152,9 +157,21 @@ def _apart(times: list[datetime]) -> list[float]:
 
 
 def _runs_newest_first(data: Path) -> Iterator[str]:
-    folder = runs_folder(data)
-    names = sorted(os.listdir(folder), reverse=True) if folder.is_dir() else []  # noqa: PTH208  a month of runs is 86 400
-    return filter(is_time_name, names)  # as they are taken: most are never asked for
+    return filter(is_time_name, _names_newest_first(runs_folder(data)))  # as they are taken: most are never asked for
+
+
+def _names_newest_first(folder: Path) -> Sequence[str]:
+    """Return the names in a folder, which each policy of a run asks for: a month of runs is 86 400 of them."""
+    if not folder.is_dir():
+        return ()
+    changed_ns = folder.stat().st_mtime_ns
+    is_settled = time.time_ns() - changed_ns > _SETTLED_NS
+    return (_names_as_of if is_settled else _names_as_of.__wrapped__)(folder, changed_ns)
+
+
+@lru_cache(maxsize=1)
+def _names_as_of(folder: Path, changed_ns: int) -> tuple[str, ...]:  # noqa: ARG001  after a change it is listed anew
+    return tuple(sorted(os.listdir(folder), reverse=True))  # noqa: PTH208  names are enough
 
 
 def forget(data: Path, policies: tuple[ConsumerScalingPolicy, ...], until: datetime, keep_days: int) -> None:

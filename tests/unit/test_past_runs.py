@@ -1,5 +1,6 @@
 """What a run without a lag history knows from former runs."""
 
+import os
 from collections.abc import Sequence
 from dataclasses import replace
 from datetime import datetime, timedelta
@@ -23,7 +24,7 @@ from planner.runs.past_runs import (
 )
 from planner.runs.policy_stages import snapshot_of_samples, write_snapshot
 from planner.storage.files import write_atomically
-from planner.storage.layout import RunFolder, history_folder, sample_path
+from planner.storage.layout import RunFolder, history_folder, runs_folder, sample_path
 from tests.sample_builders import POLICY, START, steady, watch
 
 SHOP = parse_policy(POLICY.replace("seconds: 120", "seconds: 600"), "shop.yaml")
@@ -156,3 +157,19 @@ def test_old_runs_and_samples_go_and_a_lag_history_keeps_what_it_has_not_packed(
     history_folder(tmp_path).rmdir()
     forget(tmp_path, (SHOP,), START + timedelta(hours=7, minutes=1), 1)
     assert not path.exists()
+
+
+def test_a_folder_of_runs_is_listed_once_until_it_changes(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Red when each policy lists a month of runs, or when a run that came since is not seen."""
+    listed: list[Path] = []
+    listdir = os.listdir
+    monkeypatch.setattr("os.listdir", lambda folder: [listed.append(folder), listdir(folder)][1])
+    last = runs(tmp_path, 0, 5)
+    assert [run_period_s(tmp_path, last) for _ in range(2)] == [300.0, 300.0]
+    assert len(listed) == 2  # it has just changed, and may do so again within a tick of its clock
+    os.utime(runs_folder(tmp_path), (1.0, 1.0))
+    assert [run_period_s(tmp_path, last) for _ in range(3)] == [300.0] * 3
+    assert len(listed) == 3
+    last = runs(tmp_path, 15)
+    os.utime(runs_folder(tmp_path), (2.0, 2.0))
+    assert run_period_s(tmp_path, last) == 450.0
