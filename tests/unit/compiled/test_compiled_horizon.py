@@ -1,5 +1,6 @@
 """Compiled decisions: the same bills to the last bit, and NumPy's where there is no compiler."""
 
+import subprocess
 import sys
 from collections.abc import Iterator
 from typing import Any
@@ -88,6 +89,25 @@ def test_where_the_compiler_is_installed_it_compiles() -> None:
 def test_without_a_compiler_numpy_decides(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr("planner.compiled.find_spec", lambda _: None)
     assert fastest_model() is Model
+
+
+NOWHERE_TO_WRITE = """
+from numba.core.caching import CacheImpl
+
+def refuse(locator):
+    raise OSError("read-only")
+
+for locator in CacheImpl._locator_classes:
+    locator.ensure_cache_path = refuse
+from planner.compiled import fastest_model
+print(fastest_model().__name__)
+"""
+
+
+@pytest.mark.slow
+def test_where_machine_code_cannot_be_kept_it_is_compiled_all_the_same() -> None:
+    done = subprocess.run([sys.executable, "-c", NOWHERE_TO_WRITE], capture_output=True, text=True, check=True)
+    assert (done.stdout, done.stderr) == ("CompiledModel\n", "")
 
 
 def test_a_compiler_that_cannot_be_loaded_is_named(monkeypatch: pytest.MonkeyPatch) -> None:
