@@ -1,9 +1,8 @@
 """A group's past beside what the planner and a tuned KEDA would have done with the same load."""
 
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
 
-from planner.backtest.compare import GRIDS, Grids, compare
 from planner.backtest.play import Run
 from planner.backtest.recorded import RecordedGroup
 from planner.text.words import counted, number, queue_noun, rate
@@ -51,12 +50,6 @@ def _late_words(late: int, left: int) -> str:
     if not late:
         return f"not late as it was, but in {counted(left, 'minute')} under the planner"
     return f"late in {counted(late, 'minute')} as it was, in {number(left) if left else 'none'} under the planner"
-
-
-def review(recorded: RecordedGroup, report: Callable[[str], None] = lambda _: None, grids: Grids = GRIDS) -> Review:
-    """Return the group's review; ``report`` gets each policy's name before it is played."""
-    planner, keda = compare(recorded.scenario, REVIEWED, report, grids)
-    return Review(recorded, planner, keda)
 
 
 def most_saved_first(reviews: Sequence[Review]) -> list[Review]:

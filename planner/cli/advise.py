@@ -34,6 +34,7 @@ from planner.cli.metric_reading import (
     SystemOption,
 )
 from planner.cli.past_advice import STEP_S, past_request
+from planner.cli.plays import DEFAULT_JOBS, MOST_JOBS
 from planner.errors import BadInputError, OutOfReachError
 
 if TYPE_CHECKING:
@@ -99,6 +100,15 @@ def advise(
         ),
     ] = None,
     queues_each: QueuesEachOption = None,
+    jobs: Annotated[
+        int,
+        typer.Option(
+            min=1,
+            max=MOST_JOBS,
+            help="With --prometheus: policies that are played at a time, a process each.",
+            show_default="one for each processor",
+        ),
+    ] = DEFAULT_JOBS,
     consumer_hour: Annotated[
         float | None,
         typer.Option(
@@ -147,7 +157,7 @@ def advise(
         span = (days, step, until)
         request = past_request(access, group, (system, match, label), span, (capacity, queues_each))
         with answering(form, output) as answer:
-            _advise_past(request, consumer_hour, html, answer.format)
+            _advise_past(request, jobs, consumer_hour, html, answer.format)
         return
     address = Address(name_server, kafka, cluster, credentials, tls, ca_file, tuple(proxy or ()))
     address.check("advise")
@@ -173,11 +183,11 @@ def _check_past(group: str | None, others: Sequence[str], *, everything: bool) -
         raise BadInputError("planner advise: it goes with either --group NAME or --all: say one of them")
 
 
-def _advise_past(request: "PastRequest", price: float | None, html: Path | None, form: Format) -> None:
+def _advise_past(request: "PastRequest", jobs: int, price: float | None, html: Path | None, form: Format) -> None:
     from planner.cli.past_advice import print_past, review_past, write_past_page
 
     _check_page(html)
-    reviews, others = review_past(request)
+    reviews, others = review_past(request, jobs)
     if html is not None:
         write_past_page(html, reviews, others, request.span, price)
     print_past(reviews, others, request.span, price, form)

@@ -29,6 +29,7 @@ from planner.cli.metric_reading import (
     SystemOption,
 )
 from planner.cli.past_advice import STEP_S, past_request
+from planner.cli.plays import DEFAULT_JOBS, JobsOption, play_policies
 from planner.errors import BadInputError
 from planner.text.words import duration, number
 
@@ -89,6 +90,7 @@ def backtest(
     bearer_token_file: BearerOption = None,
     basic_auth_file: BasicAuthOption = None,
     ca_file: AuthoritiesOption = None,
+    jobs: JobsOption = DEFAULT_JOBS,
     html: Annotated[Path | None, typer.Option(help="Write a page with the picture, too.", show_default=False)] = None,
     form: FormatOption = None,
     output: Output = None,
@@ -101,9 +103,6 @@ def backtest(
     Policies: planner, smallest-count (its other rule), keda, flink, hpa-cpu, fixed, and optimum, which knows the
     future. All but the first two are tuned for the scenario with hindsight.
     """
-    from planner.backtest.compare import compare, grids_of
-    from planner.compiled import fastest_model
-
     _check_sources(scenario, prometheus, group, policy, data)
     if scenario is not None and (capacity, queues_each, until) != (None, None, None):
         raise BadInputError(
@@ -132,7 +131,8 @@ def backtest(
         names = wished or loaded.names
         if keep is not None:
             keep_scenario(keep, loaded.scenario, names)
-        runs = compare(loaded.scenario, names, _report, grids_of(fastest_model()))
+        with errors.status(f"playing {', '.join(names)}"):
+            runs = list(play_policies(loaded.scenario, names, jobs))
         if html is not None:
             from planner.report.backtest import write_backtest_page
 
@@ -176,11 +176,6 @@ def run_document(run: "Run", prices: "Prices") -> dict[str, Any]:
         "cost_h": round(run.cost_h(prices), 4),
         "changes": [[round(second), count] for second, count in run.changes],
     }
-
-
-def _report(name: str) -> None:
-    if errors.is_terminal:
-        errors.print(f"planner: playing {name} …", style="dim")
 
 
 def _print(loaded: Loaded, runs: "Sequence[Run]") -> None:

@@ -1,5 +1,6 @@
 """``planner advise --prometheus``: groups' last days as they were, and what other rules would have made of them."""
 
+from collections import deque
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import UTC, datetime, timedelta
@@ -17,6 +18,7 @@ if TYPE_CHECKING:
     from planner.backtest.play import Run
     from planner.backtest.recorded import NotPlayable, PlaySettings, RecordedGroup
     from planner.backtest.review import Review
+    from planner.backtest.scenario import Scenario
     from planner.sources.prometheus import Access
 
 STEP_S = 300.0
@@ -90,24 +92,38 @@ def past_request(
     )
 
 
-def review_past(request: PastRequest) -> "tuple[list[Review], list[NotPlayable]]":
+def review_past(request: PastRequest, jobs: int) -> "tuple[list[Review], list[NotPlayable]]":
     """Return the groups' reviews, what the planner saves most first, and the groups that cannot be played, by name.
 
-    Raises what prevents the reading of all, and ``UnknownNameError`` for a group that no metric knows.
+    Policies are played in ``jobs`` processes, while the next groups are read. Raises what prevents the reading of all,
+    and ``UnknownNameError`` for a group that no metric knows.
     """
-    from planner.backtest.compare import grids_of
     from planner.backtest.recorded import NotPlayable
-    from planner.backtest.review import most_saved_first, review
-    from planner.compiled import fastest_model
+    from planner.backtest.review import REVIEWED, Review, most_saved_first
+    from planner.cli.plays import play_policy
+    from planner.runs.processes import KilledError, in_processes
 
     reviews: list[Review] = []
     others: list[NotPlayable] = []
-    grids = grids_of(fastest_model())
-    for recorded in recorded_groups(request):
-        if isinstance(recorded, NotPlayable):
-            others.append(recorded)
+    waiting: deque[RecordedGroup] = deque()
+
+    def plays() -> "Iterator[tuple[Scenario, str]]":
+        for recorded in recorded_groups(request):
+            if isinstance(recorded, NotPlayable):
+                others.append(recorded)
+                continue
+            waiting.append(recorded)
+            yield from ((recorded.scenario, name) for name in REVIEWED)
+
+    runs = in_processes(play_policy, plays(), jobs)
+    for planner, keda in zip(runs, runs, strict=False):
+        recorded = waiting.popleft()
+        if errors.is_terminal:
+            errors.print(f"planner: group {recorded.group} played", style="dim")
+        if isinstance(planner, KilledError) or isinstance(keda, KilledError):
+            others.append(NotPlayable(recorded.group, str(planner if isinstance(planner, KilledError) else keda)))
         else:
-            reviews.append(review(recorded, grids=grids))
+            reviews.append(Review(recorded, planner, keda))
     return most_saved_first(reviews), sorted(others, key=lambda it: it.group)
 
 

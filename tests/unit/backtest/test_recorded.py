@@ -6,8 +6,9 @@ from datetime import UTC, datetime, timedelta
 
 import pytest
 
+from planner.backtest.compare import compare
 from planner.backtest.recorded import NotPlayable, PlaySettings, RecordedGroup, recorded_group
-from planner.backtest.review import review
+from planner.backtest.review import REVIEWED, Review
 from planner.model.intervals import QueueInterval
 from planner.model.points import GroupPoint, MetricHistory
 from planner.model.queues import TopicPartition
@@ -82,7 +83,8 @@ def test_changes_of_the_count_are_counted_and_paid() -> None:
 
 def test_the_planner_saves_what_a_fixed_count_cost() -> None:
     """Six consumers all the time, where two do for all but twenty minutes: 100 messages/s each, as stated."""
-    it = review(playable(past((6,) * MINUTES), PlaySettings(capacity=CAPACITY)))
+    recorded = playable(past((6,) * MINUTES), PlaySettings(capacity=CAPACITY))
+    it = Review(recorded, *compare(recorded.scenario, REVIEWED))
     assert it.recorded.past.late_minutes == 0
     assert it.recorded.capacity_source == "stated"
     assert it.planner.totals.hours < 7.0
