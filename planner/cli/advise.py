@@ -34,7 +34,7 @@ from planner.cli.metric_reading import (
     SystemOption,
 )
 from planner.cli.past_advice import STEP_S, past_request
-from planner.cli.plays import DEFAULT_JOBS, MOST_JOBS
+from planner.cli.plays import DEFAULT_JOBS, DEFAULT_JOBS_WORDS, MOST_JOBS
 from planner.errors import BadInputError, OutOfReachError
 
 if TYPE_CHECKING:
@@ -106,7 +106,7 @@ def advise(
             min=1,
             max=MOST_JOBS,
             help="With --prometheus: policies that are played at a time, a process each.",
-            show_default="one for each processor",
+            show_default=DEFAULT_JOBS_WORDS,
         ),
     ] = DEFAULT_JOBS,
     consumer_hour: Annotated[

@@ -12,6 +12,9 @@ if TYPE_CHECKING:
     from planner.backtest.scenario import Scenario
 
 MOST_JOBS: Final = 64
+DEFAULT_JOBS: Final = min(processors(), 8)
+"""A container sees all processors of its node, and has the memory of a few."""
+DEFAULT_JOBS_WORDS: Final = "one for each processor, at most 8"
 SHORT_DECISIONS: Final = 1000
 """A play of fewer decisions is over before processes have started."""
 
@@ -22,10 +25,9 @@ JobsOption = Annotated[
         min=1,
         max=MOST_JOBS,
         help="Policies that are played at a time, a process each.",
-        show_default="one for each processor",
+        show_default=DEFAULT_JOBS_WORDS,
     ),
 ]
-DEFAULT_JOBS: Final = min(processors(), MOST_JOBS)
 
 
 def play_policy(play: "tuple[Scenario, str]") -> "Run":
