@@ -18,6 +18,8 @@ DROWNS_S = 60.0
 """More waits in a queue than is consumed of it in a minute: its consumer has work all the time."""
 LEAST_DROWNED = 3
 """So many readings of a group that drowns show what its consumers can do: a single one may be a restart."""
+TENTH = 10
+"""Of readings that do not tell queues apart the highest tenth counts."""
 COMMIT_S = 5.0
 """What was consumed and is not yet committed counts as waiting for up to so many seconds (both systems' default)."""
 MARKERS = 1
@@ -33,6 +35,7 @@ class PlaySettings:
 
     ``queues_each`` is how many queues each topic has, for metrics that show topics alone. ``strategy`` is what members
     allocate queues by, ``None`` for the clients' default; ``highest`` is the most consumers, ``None`` for one a queue.
+    ``assumed_capacity`` counts where none is stated and the past shows none.
     """
 
     capacity: float | None = None
@@ -44,6 +47,7 @@ class PlaySettings:
     strategy: str | None = None
     lowest: int = 1
     highest: int | None = None
+    assumed_capacity: float | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -118,7 +122,7 @@ def recorded_load(
     if reason := _unknown(grid, members):
         return NotPlayable(tracks.group, reason)
     queues = [queue for track in tracks.queues for queue in track.queues]
-    capacity, source = _capacity(grid, members, len(queues), settings.capacity)
+    capacity, source = _capacity(grid, members, tracks.queues, settings)
     if capacity is None:
         return NotPlayable(tracks.group, source)
     whole_members = _carried(members[None, :])[0]
@@ -174,21 +178,36 @@ def _unknown(grid: _Grid, members: Floats) -> str:
     return ""
 
 
-def _capacity(grid: _Grid, members: Floats, queues: int, stated: float | None) -> tuple[float | None, str]:
-    """Return what one consumer can do in messages per second, with where that comes from, or why it is unknown."""
-    if stated is not None:
-        return stated, "stated"
+def _capacity(
+    grid: _Grid, members: Floats, tracks: Sequence[QueueTrack], settings: PlaySettings
+) -> tuple[float | None, str]:
+    """Return what one consumer can do in messages per second, with where that comes from, or why it is unknown.
+
+    Of a topic whose queues are not told apart most readings in which it is behind may be of its last queues, when other
+    consumers have nothing left to do: the highest ones come nearest to what all can do.
+    """
+    if settings.capacity is not None:
+        return settings.capacity, "stated"
     active = np.nan_to_num(grid.arrival) > 0
     waits = _waits_always(grid) | ~active
     drowned = waits.all(axis=0) & active.any(axis=0) & (members > 0)
     drowned[1:] &= members[1:] == members[:-1]
-    rates = np.nansum(grid.consumption, axis=0)[drowned] / np.minimum(members[drowned], queues)
+    queues = sum(len(track.queues) for track in tracks)
+    rates = np.sort(np.nansum(grid.consumption, axis=0)[drowned] / np.minimum(members[drowned], queues))
     if len(rates) < LEAST_DROWNED or not np.median(rates) > 0:
+        if settings.assumed_capacity is not None:
+            return settings.assumed_capacity, "stated for groups whose past shows none"
         return None, (
             "it was never behind with all of its queues, so that nothing shows what one consumer can do: state "
             "--capacity GROUP=MESSAGES_PER_SECOND"
         )
-    return float(np.median(rates)), f"the median of {len(rates)} readings in which all queues were far behind"
+    if all(len(track.queues) == 1 for track in tracks):
+        return float(np.median(rates)), f"the median of {len(rates)} readings in which all queues were far behind"
+    highest = max(LEAST_DROWNED, len(rates) // TENTH)
+    return float(np.median(rates[-highest:])), (
+        f"the median of the {highest} highest of {len(rates)} readings in which all topics were far behind; it may be "
+        "more, as no metric shows queues"
+    )
 
 
 def _waits_always(grid: _Grid) -> NDArray[np.bool_]:

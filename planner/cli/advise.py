@@ -95,7 +95,8 @@ def advise(
     capacity: Annotated[
         list[str] | None,
         typer.Option(
-            help="With --prometheus: GROUP=MESSAGES_PER_SECOND that one consumer can do; may be repeated.",
+            help="With --prometheus: GROUP=MESSAGES_PER_SECOND that one consumer can do, or MESSAGES_PER_SECOND for "
+            "all groups whose past shows none; may be repeated.",
             show_default="seen while the group was behind",
         ),
     ] = None,

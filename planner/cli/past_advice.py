@@ -2,7 +2,7 @@
 
 from collections import deque
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -23,11 +23,16 @@ if TYPE_CHECKING:
 
 STEP_S = 300.0
 """Between two readings: of two weeks of many partitions a minute's would be millions of rows."""
+OF_GROUP = "--capacity GROUP=MESSAGES_PER_SECOND"
+OF_GROUP_OR_ALL = f"{OF_GROUP}, or --capacity MESSAGES_PER_SECOND for all such groups"
 
 
 @dataclass(frozen=True, slots=True)
 class PastRequest:
-    """What is asked of the server; no ``group`` is every group. ``capacities`` are in messages per second by group."""
+    """What is asked of the server; no ``group`` is every group.
+
+    ``capacities`` are in messages per second by group; that of ``None`` is of all whose past shows none.
+    """
 
     access: "Access"
     group: str | None
@@ -37,7 +42,7 @@ class PastRequest:
     days: float
     step_s: float
     until: datetime
-    capacities: Mapping[str, float]
+    capacities: Mapping[str | None, float]
     queues_each: int | None
 
     @property
@@ -49,21 +54,28 @@ class PastRequest:
         """Return what is stated of a group."""
         from planner.backtest.recorded import PlaySettings
 
-        return PlaySettings(self.capacities.get(group), self.queues_each)
+        assumed = self.capacities.get(None)
+        return PlaySettings(self.capacities.get(group), self.queues_each, assumed_capacity=assumed)
 
 
-def capacities(texts: Sequence[str] | None) -> dict[str, float]:
-    """Return what ``GROUP=MESSAGES_PER_SECOND`` state, by group. Raises ``BadInputError`` for anything else."""
-    stated: dict[str, float] = {}
+def capacities(texts: Sequence[str] | None) -> dict[str | None, float]:
+    """Return what ``GROUP=MESSAGES_PER_SECOND`` state, by group; ``None`` has what a figure alone states.
+
+    Raises ``BadInputError`` for anything else.
+    """
+    stated: dict[str | None, float] = {}
     for text in texts or ():
-        group, _, value = text.rpartition("=")
+        group, is_of_group, value = text.rpartition("=")
         try:
             rate = float(value)
         except ValueError:
             rate = 0.0
-        if not group or not 0 < rate < float("inf"):
-            raise BadInputError(f"option --capacity: found {text!r}, expected GROUP=MESSAGES_PER_SECOND above 0")
-        stated[group] = rate
+        if (is_of_group and not group) or not 0 < rate < float("inf"):
+            raise BadInputError(
+                f"option --capacity: found {text!r}, expected GROUP=MESSAGES_PER_SECOND, or MESSAGES_PER_SECOND for "
+                "all groups whose past shows none, above 0"
+            )
+        stated[group or None] = rate
     return stated
 
 
@@ -110,7 +122,7 @@ def review_past(request: PastRequest, jobs: int) -> "tuple[list[Review], list[No
     def plays() -> "Iterator[tuple[Scenario, str]]":
         for recorded in recorded_groups(request):
             if isinstance(recorded, NotPlayable):
-                others.append(recorded)
+                others.append(replace(recorded, reason=recorded.reason.replace(OF_GROUP, OF_GROUP_OR_ALL)))
                 continue
             waiting.append(recorded)
             yield from ((recorded.scenario, name) for name in REVIEWED)

@@ -116,6 +116,28 @@ def test_topics_count_as_even_over_the_queues_that_are_stated() -> None:
     assert recorded.scenario.messages[0].tolist() == [pytest.approx(60 * 150 / 4)] * 4
 
 
+def test_a_topic_whose_last_queues_are_worked_off_by_few_shows_no_less_than_all_can_do() -> None:
+    """Red when the long end, in which one of three consumers has work, counts as what all three do."""
+    topics = [
+        replace(point, topic="t", consumption_rate=110.0, lag=30_000)
+        if 46 <= minute < 80
+        else replace(point, topic="t")
+        for minute, point in enumerate(past().points)
+    ]
+    recorded = playable(replace(past(), intervals=(), by_topic=tuple(topics)), PlaySettings(queues_each=4))
+    assert recorded.scenario.capacity == pytest.approx(CAPACITY, rel=0.02)
+    assert "highest" in recorded.capacity_source
+    assert "may be more" in recorded.capacity_source
+
+
+def test_a_capacity_for_all_counts_where_the_past_shows_none() -> None:
+    settings = PlaySettings(assumed_capacity=70.0)
+    assumed = playable(past((6,) * MINUTES), settings)
+    assert (assumed.scenario.capacity, assumed.capacity_source) == (70.0, "stated for groups whose past shows none")
+    assert playable(past(), settings).scenario.capacity == pytest.approx(CAPACITY, rel=0.02)
+    assert playable(past(), replace(settings, capacity=50.0)).scenario.capacity == 50.0
+
+
 def test_metrics_of_queues_without_any_point_of_the_group_are_no_members_and_no_crash() -> None:
     found = read(replace(past(), points=()))
     assert isinstance(found, NotPlayable)

@@ -1,6 +1,5 @@
 """Policies played beside each other: the same runs as one after the other."""
 
-
 import numpy as np
 import pytest
 
