@@ -19,7 +19,7 @@ DROWNS_S = 60.0
 LEAST_DROWNED = 3
 """So many readings of a group that drowns show what its consumers can do: a single one may be a restart."""
 TENTH = 10
-"""Of readings that do not tell queues apart the highest tenth counts."""
+"""Of readings that show topics alone the highest tenth counts."""
 COMMIT_S = 5.0
 """What was consumed and is not yet committed counts as waiting for up to so many seconds (both systems' default)."""
 MARKERS = 1
@@ -183,8 +183,8 @@ def _capacity(
 ) -> tuple[float | None, str]:
     """Return what one consumer can do in messages per second, with where that comes from, or why it is unknown.
 
-    Of a topic whose queues are not told apart most readings in which it is behind may be of its last queues, when other
-    consumers have nothing left to do: the highest ones come nearest to what all can do.
+    Where metrics show a topic alone, most readings in which it is behind may be of its last queues, when others have
+    nothing left to do: the highest ones come nearest to what all can do.
     """
     if settings.capacity is not None:
         return settings.capacity, "stated"
