@@ -29,6 +29,7 @@ from planner.sources.kafka.requests import Api
 from planner.sources.kafka.wire import Reader
 from tests.clusters.artifacts import Coordinate, class_path, find_program
 from tests.clusters.errors import StartFailedError
+from tests.clusters.java_programs import archive_options
 from tests.clusters.kafka_load import GROUP_ID, KafkaLoad
 from tests.clusters.kafka_security import Guard, guard
 from tests.clusters.launcher import Launcher
@@ -42,6 +43,8 @@ __all__ = ["CLIENT", "NEWEST", "OLD_CLIENT", "KafkaBroker", "KafkaCluster"]
 NEWEST, CLIENT, OLD_CLIENT = "4.3.1", "4.4.0", "3.9.2"
 READY_S = 300.0
 REQUEST_S = 120.0
+ARCHIVED_S = 120.0
+"""A limit against hanging only: a JVM writes the archive of its classes as it ends."""
 CLUSTER_ID = "consumer-planner-test0"
 
 _JVM = ("-Xms256m", "-Xmx512m", "-XX:TieredStopAtLevel=1", "-XX:+UseSerialGC", "-Xshare:auto")
@@ -79,8 +82,9 @@ class KafkaCluster(Launcher):
     """Running brokers. A context manager: leaving it stops everything and deletes all files.
 
     ``brokers`` is their number; ``racks`` names the rack of each (none where it is shorter). ``settings`` are extra
-    lines of ``server.properties`` for every broker, overriding ours. With ``guarded`` there are listeners that ask for
-    an account and a certificate too (``guard``), and an authoriser; ``bootstrap`` stays open and may do everything.
+    lines of ``server.properties`` for every broker, overriding ours; ``jvm_options`` go in the place of those by which
+    JVMs start quickly. With ``guarded`` there are listeners that ask for an account and a certificate too (``guard``),
+    and an authoriser; ``bootstrap`` stays open and may do everything.
     """
 
     def __init__(
@@ -91,10 +95,12 @@ class KafkaCluster(Launcher):
         *,
         racks: Sequence[str] = (),
         guarded: bool = False,
+        jvm_options: Sequence[str] | None = None,
     ) -> None:
         self.version = version
         self._java = find_program("java")
         self._jars = class_path("kafka-server", [Coordinate(GROUP_ID, "kafka_2.13", version), _LOGGING])
+        self._jvm_options = _archived(version, self._jars) if jvm_options is None else jvm_options
         self._loads: list[KafkaLoad] = []
         self._undo = contextlib.ExitStack()  # unwound from its end: clients, brokers, files
         with contextlib.ExitStack() as undo:
@@ -264,7 +270,18 @@ class KafkaCluster(Launcher):
             raise StartFailedError(f"formatting {home.name} ended with {run.returncode}\n{run.stdout}{run.stderr}")
 
     def _java_command(self) -> list[str]:
-        return [self._java, *_JVM, *_QUIET, "-cp", os.pathsep.join(map(str, self._jars))]
+        return [self._java, *_JVM, *self._jvm_options, *_QUIET, "-cp", os.pathsep.join(map(str, self._jars))]
+
+
+def _archived(version: str, jars: Sequence[Path]) -> tuple[str, ...]:
+    def run(option: str) -> None:
+        with KafkaCluster(version, jvm_options=(option,))._started() as cluster:
+            cluster.create_topic("archived")
+            cluster.produce("archived", {0: 1})
+            cluster.commit("archived", {("archived", 0): 1})
+            cluster.brokers[0].process.stop(ARCHIVED_S)
+
+    return archive_options("kafka.Kafka", jars, run)
 
 
 def done(futures: Mapping[Any, "Future[Any]"]) -> None:

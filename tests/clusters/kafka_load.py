@@ -1,21 +1,24 @@
 """Real Kafka clients under load: many consumers and producers in one process, Java's or librdkafka's."""
 
-import hashlib
 import json
 import os
 import re
-import subprocess
 import sys
 import tempfile
 from collections.abc import Iterable, Mapping, Sequence
+from contextlib import suppress
 from dataclasses import dataclass, field
 from pathlib import Path
 
-from tests.clusters.artifacts import Coordinate, cached, class_path, find_program
+from tests.clusters.artifacts import Coordinate, class_path, find_program
 from tests.clusters.errors import StartFailedError
+from tests.clusters.java_programs import archive_options, program_jars
 from tests.clusters.processes import ManagedProcess, stop_together
+from tests.clusters.workspace import workspace
 
 READY_S = 300.0
+ARCHIVED_S = 5.0
+"""After so long a consumer that reaches nobody has loaded what there is to load."""
 GROUP_ID = "org.apache.kafka"
 LIBRDKAFKA = "librdkafka"
 
@@ -24,9 +27,11 @@ _SOURCES = (*sorted((_LOAD / "kafka").rglob("*.java")), *sorted((_LOAD / "src").
 _SHARE_SOURCES = (*_SOURCES, *sorted((_LOAD / "kafka-share").rglob("*.java")))
 """Clients before 4.2 have no consumer of share groups, and do not compile it."""
 _PYTHON_CONSUMERS = _LOAD / "kafka" / "librdkafka_consumers.py"
+_MAIN = "KafkaMain"
 _JSON = Coordinate("com.fasterxml.jackson.core", "jackson-databind", "2.19.2")
 _LOGGING = Coordinate("org.slf4j", "slf4j-simple", "1.7.36")
 _JVM = ("-Xmx256m", "-Xss512k", "-XX:TieredStopAtLevel=1", "-XX:+UseSerialGC", "-Xshare:auto")
+_QUIET = ("-Dorg.slf4j.simpleLogger.defaultLogLevel=warn", "-Dorg.slf4j.simpleLogger.showDateTime=true")
 _BYTES = "org.apache.kafka.common.serialization.ByteArray"
 
 Partition = tuple[str, int]
@@ -299,19 +304,25 @@ def _python_argv() -> list[str]:
     return [sys.executable, str(_PYTHON_CONSUMERS)]
 
 
-def _java_argv(client_version: str, sources: Sequence[Path] = _SOURCES, main: str = "KafkaMain") -> list[str]:
-    jars = class_path("kafka-client", [Coordinate(GROUP_ID, "kafka-clients", client_version), _JSON, _LOGGING])
-    digest = hashlib.sha256("\n".join(map(str, jars)).encode())
-    for source in sources:
-        digest.update(source.read_bytes())
-    classes = cached("load", digest.hexdigest()[:16], lambda fresh: _compile(sources, jars, fresh))
-    settings = ["-Dorg.slf4j.simpleLogger.defaultLogLevel=warn", "-Dorg.slf4j.simpleLogger.showDateTime=true"]
-    path = os.pathsep.join(map(str, (classes, *jars)))
-    return [find_program("java"), *_JVM, *settings, "-cp", path, f"dev.consumerplanner.load.kafka.{main}"]
+def _java_argv(client_version: str, sources: Sequence[Path] = _SOURCES, main: str = _MAIN) -> list[str]:
+    clients = class_path("kafka-client", [Coordinate(GROUP_ID, "kafka-clients", client_version), _JSON, _LOGGING])
+    jars = program_jars("load-kafka", sources, clients)
+    program = f"dev.consumerplanner.load.kafka.{main}"
+
+    def command(*options: str) -> list[str]:
+        return [find_program("java"), *_JVM, *options, *_QUIET, "-cp", os.pathsep.join(map(str, jars)), program]
+
+    return command(*archive_options(program, jars, lambda option: _try(command(option), main)))
 
 
-def _compile(sources: Sequence[Path], jars: Sequence[Path], target: Path) -> None:
-    command = [find_program("javac"), "-nowarn", "-d", str(target), "-cp", os.pathsep.join(map(str, jars))]
-    run = subprocess.run([*command, *map(str, sources)], capture_output=True, text=True, check=False)
-    if run.returncode != 0:
-        raise StartFailedError(f"javac ended with {run.returncode}\n{run.stderr}")
+def _try(command: Sequence[str], main: str) -> None:
+    """Let a consumer that reaches nobody load what consumers load, and end."""
+    settings = {"bootstrap.servers": "127.0.0.1:1", **_serializers("Deserializer", "deserializer")}
+    order = _start_order("archived", group="g", topics=["t"], config=settings, service_ms=0.0, commit="auto")
+    words = [json.dumps(order)] if main == _MAIN else ["c", "t", json.dumps(settings | {"group.id": "g"}), "0", "batch"]
+    with workspace("archive") as folder:
+        process = ManagedProcess("archived", [*command, "deliveries.tsv", *words], folder)
+        process.start()
+        with suppress(StartFailedError):
+            process.wait_until("its first steps", lambda: not process.running, ARCHIVED_S)
+        process.stop(READY_S)

@@ -12,6 +12,7 @@ from typing import Self
 from tests.clusters import rocketmq_remoting as remoting
 from tests.clusters.artifacts import Coordinate, class_path, find_program
 from tests.clusters.errors import StartFailedError
+from tests.clusters.java_programs import archive_options
 from tests.clusters.launcher import Launcher
 from tests.clusters.ports import lease_block
 from tests.clusters.processes import POLL_S, ManagedProcess, stop_together
@@ -123,8 +124,8 @@ class RocketMQCluster(Launcher):
 
     ``brokers`` is their number, or their names. ``settings`` are extra ``broker.conf`` lines for every broker,
     overriding ours; ``java_properties`` are for the name server and the brokers, ``broker_files`` text files below
-    each broker's home. With ``local_proxies`` each broker runs within a proxy's process (``proxyMode`` LOCAL):
-    ``proxies`` are in the brokers' order.
+    each broker's home; ``jvm_options`` go in the place of those by which JVMs start quickly. With ``local_proxies``
+    each broker runs within a proxy's process (``proxyMode`` LOCAL): ``proxies`` are in the brokers' order.
     """
 
     def __init__(
@@ -136,12 +137,14 @@ class RocketMQCluster(Launcher):
         java_properties: Mapping[str, str] | None = None,
         broker_files: Mapping[str, str] | None = None,
         local_proxies: bool = False,
+        jvm_options: Sequence[str] | None = None,
     ) -> None:
         names = _broker_names(brokers)
         self.version = version
         self.proxies: list[Proxy] = []
         self._java = find_program("java")
         self._jars = server_jars(version)
+        self._jvm_options = _archived(version, self._jars) if jvm_options is None else jvm_options
         self._java_properties = dict(java_properties or {})
         self._broker_files = dict(broker_files or {})
         self._loads: list[RocketMQLoad] = []
@@ -417,6 +420,7 @@ class RocketMQCluster(Launcher):
             f"-Xms{heap}",
             f"-Xmx{heap}",
             *FRUGAL_JVM,
+            *(self._jvm_options if jars is None else ()),
             *OPEN_MODULES,
             f"-Duser.home={home}",
             f"-Djava.io.tmpdir={home}",  # a broker that is killed leaves its native library there, 10 MB
@@ -430,6 +434,16 @@ class RocketMQCluster(Launcher):
             *arguments,
         ]
         return ManagedProcess(name, argv, home)
+
+
+def _archived(version: str, jars: Sequence[Path]) -> tuple[str, ...]:
+    def run(option: str) -> None:
+        with RocketMQCluster(version, brokers=1, jvm_options=(option,))._started() as cluster:
+            cluster.create_topic("archived")
+            cluster.brokers[0].process.stop(READY_S)
+            cluster._name_server.kill()  # asked to end it would write its own classes into the same file
+
+    return archive_options("BrokerStartup", jars, run)
 
 
 def _broker_names(brokers: int | Sequence[str]) -> Sequence[str]:

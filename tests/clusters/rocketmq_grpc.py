@@ -1,16 +1,14 @@
 """Real gRPC clients of RocketMQ 5, which only know a proxy."""
 
-import hashlib
 import os
 import re
-import subprocess
 import tempfile
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
 
-from tests.clusters.artifacts import Coordinate, cached, class_path, find_program
-from tests.clusters.errors import StartFailedError
+from tests.clusters.artifacts import Coordinate, class_path, find_program
+from tests.clusters.java_programs import program_jars
 from tests.clusters.processes import ManagedProcess, stop_together
 
 CLIENT = Coordinate("org.apache.rocketmq", "rocketmq-client-java", "5.0.8")
@@ -70,25 +68,11 @@ class GrpcLoad:
 
 
 def grpc_consumer(endpoints: str, topics: Mapping[str, str], *, service_ms: int, home: str) -> list[str]:
-    """Return the command of a process with a push consumer of each group (group -> its topic)."""
-    program = [find_program("java"), *_JVM, f"-Duser.home={home}", "-cp", os.pathsep.join(map(str, _compiled()))]
+    """Return the command of a process with a push consumer of each group (group -> its topic).
+
+    Raises as ``rocketmq_load.compiled`` does.
+    """
+    jars = program_jars("load-grpc", sorted(SOURCES.rglob("*.java")), class_path("rocketmq-grpc-client", [CLIENT]))
+    program = [find_program("java"), *_JVM, f"-Duser.home={home}", "-cp", os.pathsep.join(map(str, jars))]
     groups = (f"{group}={topic}" for group, topic in topics.items())
     return [*program, "dev.consumerplanner.load.grpc.GrpcConsumers", endpoints, str(service_ms), *groups]
-
-
-def _compiled() -> tuple[Path, ...]:
-    """Return the class path of the consumers with the real client; raises as ``rocketmq_load.compiled`` does."""
-    jars = class_path("rocketmq-grpc-client", [CLIENT])
-    sources = sorted(SOURCES.rglob("*.java"))
-    digest = hashlib.sha256("\n".join(map(str, jars)).encode())
-    for source in sources:
-        digest.update(source.read_bytes())
-    classes = cached("load-grpc", digest.hexdigest()[:16], lambda fresh: _compile(sources, jars, fresh))
-    return (classes, *jars)
-
-
-def _compile(sources: Sequence[Path], jars: Sequence[Path], target: Path) -> None:
-    command = [find_program("javac"), "-nowarn", "-d", str(target), "-cp", os.pathsep.join(map(str, jars))]
-    run = subprocess.run([*command, *map(str, sources)], capture_output=True, text=True, check=False)
-    if run.returncode != 0:
-        raise StartFailedError(f"javac ended with {run.returncode}\n{run.stderr}")

@@ -1,26 +1,25 @@
 """Real RocketMQ clients under load: consumers and producers, each in a process of its own."""
 
-import hashlib
 import os
 import re
-import subprocess
 import tempfile
-import zipfile
 from collections.abc import Iterable, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, field
 from pathlib import Path
 
-from tests.clusters.artifacts import Coordinate, cached, class_path, find_program
+from tests.clusters.artifacts import Coordinate, class_path, find_program
 from tests.clusters.errors import StartFailedError
+from tests.clusters.java_programs import archive_options, program_jars
 from tests.clusters.processes import ManagedProcess, stop_together
+from tests.clusters.workspace import workspace
 
 READY_S = 180.0
 """A limit against hanging only: a busy machine takes its time."""
 STARTS = 3
 """How often a consumer is started whose start ended as nothing answered it."""
 GROUP_ID = "org.apache.rocketmq"
-MAIN, PROGRAM, ARCHIVE = "dev.consumerplanner.load.Main", "load.jar", "load.jsa"
+MAIN = "dev.consumerplanner.load.Main"
 ARCHIVED_S = 10.0
 """After so long a consumer that reaches nobody has loaded what there is to load."""
 LOOK_LOG = "looks.tsv"
@@ -473,48 +472,25 @@ def compiled(client_version: str) -> tuple[Path, ...]:
 
     Raise CannotRunHereError when javac, Maven or the jars are missing, StartFailedError when javac objects.
     """
-    coordinates = [Coordinate(GROUP_ID, "rocketmq-client", client_version)]
-    jars = class_path("rocketmq-client", coordinates)
-    sources = sorted(SOURCES.rglob("*.java"))
-    digest = hashlib.sha256("\n".join(map(str, jars)).encode())
-    for source in sources:
-        digest.update(source.read_bytes())
-    kept = cached("load-jar", digest.hexdigest()[:16], lambda fresh: _compile(sources, jars, fresh))
-    return (kept / PROGRAM, *jars)
+    clients = class_path("rocketmq-client", [Coordinate(GROUP_ID, "rocketmq-client", client_version)])
+    return program_jars("load-rocketmq", sorted(SOURCES.rglob("*.java")), clients)
 
 
 def shared_classes(jars: Sequence[Path]) -> tuple[str, ...]:
-    """Return options by which a JVM with this class path takes its classes from an archive (JEP 350).
-
-    A consumer then starts in half of the processor's time, and tests start hundreds. A JVM that cannot use the archive
-    goes on without it, and so do we where none could be made.
-    """
-    digest = hashlib.sha256("\n".join(map(str, jars)).encode()).hexdigest()[:16]
-    archive = cached("load-archive", digest, lambda fresh: _archive(jars, fresh)) / ARCHIVE
-    return (f"-XX:SharedArchiveFile={archive}",) if archive.exists() else ()
+    """Return options by which a JVM with this class path takes its classes from an archive."""
+    return archive_options(MAIN, jars, lambda option: _try(jars, option))
 
 
-def _compile(sources: Sequence[Path], jars: Sequence[Path], target: Path) -> None:
-    classes = target / "classes"
-    classes.mkdir()
-    command = [find_program("javac"), "-nowarn", "-d", str(classes), "-cp", os.pathsep.join(map(str, jars))]
-    run = subprocess.run([*command, *map(str, sources)], capture_output=True, text=True, check=False)
-    if run.returncode != 0:
-        raise StartFailedError(f"javac ended with {run.returncode}\n{run.stderr}")
-    with zipfile.ZipFile(target / PROGRAM, "w") as jar:  # an archive takes classes from jars alone
-        for file in sorted(classes.rglob("*.class")):
-            jar.write(file, file.relative_to(classes))
-
-
-def _archive(jars: Sequence[Path], target: Path) -> None:
-    """Let a consumer that reaches nobody load what consumers load, and keep its classes as it ends."""
+def _try(jars: Sequence[Path], option: str) -> None:
+    """Let a consumer that reaches nobody load what consumers load, and end."""
     flags = {"name-server": "127.0.0.1:1", "group": "g", "topics": "t", "instances": "i", "client-ip": "127.0.0.1"}
     more = {"strategy": "AVG", "consume-from": "CONSUME_FROM_FIRST_OFFSET", "api-timeout-ms": "1000"}
     words = [word for key, value in (flags | more).items() for word in (f"--{key}", value)]
-    options = [*_JVM, f"-XX:ArchiveClassesAtExit={target / ARCHIVE}", f"-Duser.home={target}"]
-    argv = [find_program("java"), *options, "-cp", os.pathsep.join(map(str, jars)), MAIN, "consume", *words]
-    process = ManagedProcess("archive", argv, target)
-    process.start()
-    with suppress(StartFailedError):
-        process.wait_until("its first steps", lambda: not process.running, ARCHIVED_S)
-    process.stop(READY_S)
+    with workspace("archive") as folder:
+        options = [*_JVM, option, f"-Duser.home={folder}"]
+        argv = [find_program("java"), *options, "-cp", os.pathsep.join(map(str, jars)), MAIN, "consume", *words]
+        process = ManagedProcess("archived", argv, folder)
+        process.start()
+        with suppress(StartFailedError):
+            process.wait_until("its first steps", lambda: not process.running, ARCHIVED_S)
+        process.stop(READY_S)
