@@ -5,8 +5,9 @@ from dataclasses import dataclass
 from typing import Any
 
 from planner.advice.next_command import NextCommand
-from planner.decision.decision import Decision
+from planner.decision.decision import Decision, HoldCause
 from planner.diagnosis.finding import Finding, Severity
+from planner.model.snapshot import GroupSnapshot
 from planner.rollout.plan import RolloutPlan
 from planner.simulation.outcome import Messages, Seconds
 from planner.text import words
@@ -44,6 +45,7 @@ class Advice:
     ``consumption_rate`` are messages per second over ``watched_s`` seconds, ``None`` where unknown; so is ``lag``.
     ``is_clear`` says that the watch ended by its own rule, ``missing`` names what was not clear when it did not.
     ``count_note`` says in a line why counts are of members where pods cannot be distinguished; empty where they can.
+    ``may_be_fewer``: the present count keeps up, and it is not known whether fewer would.
     """
 
     system: str
@@ -62,6 +64,7 @@ class Advice:
     findings: tuple[Finding, ...]
     next: NextCommand
     count_note: str = ""
+    may_be_fewer: bool = False
 
     @property
     def cause(self) -> str:
@@ -69,9 +72,32 @@ class Advice:
         return cause_of(self.decision)
 
     @property
+    def short_reason(self) -> str:
+        """The cause for people, who are told where fewer may do as well."""
+        return f"{self.cause}, perhaps fewer" if self.may_be_fewer else self.cause
+
+    @property
     def unit(self) -> str:
         """What is counted: ``pod`` or ``consumer``."""
         return "pod" if self.deployment else words.scaled(self.decision.members_per_pod)
+
+
+def may_be_fewer(decision: Decision, snapshot: GroupSnapshot, lowest: int) -> bool:
+    """Return whether more than the ``lowest`` count hold as right, and what one consumer can do did not show."""
+    if decision.hold_cause is not HoldCause.RIGHT_ALREADY or decision.current <= lowest:
+        return False
+    return snapshot.capacity is None or snapshot.capacity.is_lower_bound
+
+
+def fewer_note(advices: Iterable[Advice]) -> str:
+    """Return of how many groups it is not known whether fewer would do, and what would say it; empty for none."""
+    groups = sum(advice.may_be_fewer for advice in advices)
+    if not groups:
+        return ""
+    return (
+        f"Of {words.counted(groups, 'group')} it is not known whether fewer would do, as no consumer had work all the "
+        "time: --capacity states what one can do."
+    )
 
 
 def price_of(plan: RolloutPlan | None, queues: int) -> Price:

@@ -35,6 +35,7 @@ from planner.cli.metric_reading import (
 )
 from planner.cli.past_advice import STEP_S, past_request
 from planner.cli.plays import DEFAULT_JOBS, DEFAULT_JOBS_WORDS, MOST_JOBS
+from planner.cli.stated_capacity import CapacityOption, capacities
 from planner.errors import BadInputError, OutOfReachError
 
 if TYPE_CHECKING:
@@ -92,14 +93,7 @@ def advise(
         str | None, typer.Option(help="With --prometheus: up to when (ISO 8601).", show_default="now")
     ] = None,
     step: PastStepOption = STEP_S,
-    capacity: Annotated[
-        list[str] | None,
-        typer.Option(
-            help="With --prometheus: GROUP=MESSAGES_PER_SECOND that one consumer can do, or MESSAGES_PER_SECOND for "
-            "all groups whose past shows none; may be repeated.",
-            show_default="seen while the group was behind",
-        ),
-    ] = None,
+    capacity: CapacityOption = None,
     queues_each: QueuesEachOption = None,
     jobs: Annotated[
         int,
@@ -167,8 +161,9 @@ def advise(
         raise BadInputError("planner advise: --members-per-pod belongs to one group: name it with --group")
     workload = workload_of(deployment, "advise")
     _check_page(html)
+    stated = capacities(capacity)
     conclusions, unread = answers(
-        Request(address, group, workload, kubeconfig, highest, float(at_most), members_per_pod)
+        Request(address, group, workload, kubeconfig, highest, float(at_most), members_per_pod, stated)
     )
     write_files(conclusions, unread, snapshot, html, is_table=everything)
     with answering(form, output) as answer:

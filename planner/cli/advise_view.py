@@ -11,6 +11,7 @@ from rich.progress_bar import ProgressBar
 from rich.table import Table
 from rich.text import Text
 
+from planner.advice.answer import fewer_note
 from planner.advice.sentences import certainty_sentence, finding_advice, finding_title, labelled_lines, span
 from planner.advice.sequential import steady_s
 from planner.cli.concluding import group_rates
@@ -263,7 +264,8 @@ def _total(advices: Sequence["Advice"]) -> str:
     more = sum(max(0, advice.price.pods) for advice in advices)
     fewer = -sum(min(0, advice.price.pods) for advice in advices)
     scaled = sum(not advice.decision.is_hold for advice in advices)
-    return f"{words.counted(len(advices), 'group')}: {scaled} to scale, {more} consumers to add, {fewer} to spare."
+    total = f"{words.counted(len(advices), 'group')}: {scaled} to scale, {more} consumers to add, {fewer} to spare."
+    return f"{total} {note}" if (note := fewer_note(advices)) else total
 
 
 def row(advice: "Advice") -> tuple[str, ...]:
@@ -273,7 +275,7 @@ def row(advice: "Advice") -> tuple[str, ...]:
     return (
         advice.group,
         f"hold at {decision.current}" if decision.is_hold else f"{decision.current} → {decision.target}",
-        advice.cause,
+        advice.short_reason,
         "unknown" if advice.arrival_rate is None else f"{words.per_second(advice.arrival_rate)}/s",
         "unknown" if advice.lag is None else words.number(advice.lag),
         f"{moved} of {price.queues}",

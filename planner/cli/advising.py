@@ -1,11 +1,14 @@
 """``planner advise`` between its options and its answer: watch groups until the answer is clear, and conclude."""
 
-from dataclasses import dataclass
+from collections.abc import Mapping
+from dataclasses import dataclass, field
 from pathlib import Path
 from typing import TYPE_CHECKING
 
 from planner.cli.address import Address, Discovery, discover
 from planner.cli.console import errors
+from planner.errors import BadInputError
+from planner.text.words import some
 
 if TYPE_CHECKING:
     from planner.cli.concluding import Conclusion
@@ -15,7 +18,10 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True, slots=True)
 class Request:
-    """What the command line asks for; ``group`` ``None`` is every group, ``deployment`` is namespace and name."""
+    """What the command line asks for; ``group`` ``None`` is every group, ``deployment`` is namespace and name.
+
+    ``capacities`` are in messages per second of one consumer, by group; that of ``None`` is of all that show none.
+    """
 
     address: Address
     group: str | None
@@ -24,6 +30,11 @@ class Request:
     highest: int | None
     longest_s: float
     members_per_pod: int | None = None
+    capacities: Mapping[str | None, float] = field(default_factory=dict)
+
+    def capacity(self, group: str) -> float | None:
+        """Return what is stated of a group: where it alone is asked about, a figure alone is its own."""
+        return self.capacities.get(group, self.capacities.get(None) if self.group else None)
 
 
 def answers(request: Request) -> "tuple[list[Conclusion], list[tuple[str, str]]]":
@@ -36,10 +47,13 @@ def answers(request: Request) -> "tuple[list[Conclusion], list[tuple[str, str]]]
     names = (request.group,) if request.group else ()
     with errors.status("reading the group" if names else "asking which groups there are"):
         discovery = discover(request.address, names)
+        _check_capacities(request.capacities, discovery)
         target = _target(request, discovery)
         policies = _policies(request, discovery, target)
     with WatchView(errors, request.longest_s) as view:
-        watch = watch_until_clear(single_installation(policies), request.longest_s, view.show)
+        watch = watch_until_clear(
+            single_installation(policies), request.longest_s, view.show, request.capacities.get(None)
+        )
     with errors.status("working out what the change costs"):
         conclusions = [
             conclude(group, watch.pace.sample_every_s, request.address, target)
@@ -70,6 +84,17 @@ def _policies(request: Request, discovery: Discovery, target: "Target | None") -
     from planner.cli.default_policy import default_policy
 
     return [
-        default_policy(request.address, sample, target, request.highest, request.members_per_pod)
-        for _, sample in sorted(discovery.samples.items())
+        default_policy(
+            request.address, sample, target, request.highest, request.members_per_pod, request.capacity(name)
+        )
+        for name, sample in sorted(discovery.samples.items())
     ]
+
+
+def _check_capacities(capacities: Mapping[str | None, float], discovery: Discovery) -> None:
+    """Raise ``BadInputError`` where a capacity is stated of a group that is not there."""
+    strangers = sorted(name for name in capacities if name is not None and name not in discovery.samples)
+    if strangers:
+        raise BadInputError(
+            f"option --capacity: no group {strangers[0]} is read here: expected {some(sorted(discovery.samples))}"
+        )

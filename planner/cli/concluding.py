@@ -3,17 +3,18 @@
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
-from planner.advice.answer import Advice, findings_that_matter, price_of
+from planner.advice.answer import Advice, findings_that_matter, may_be_fewer, price_of
 from planner.advice.counting import count_note, likely_members_per_pod
 from planner.advice.evaluation import own_outcomes
 from planner.advice.near_misses import near_misses
-from planner.advice.next_command import AddressCommands, command_after_decision
-from planner.cli.default_policy import MOST, with_window
+from planner.advice.next_command import AddressCommands, NextCommand, command_after_decision
+from planner.cli.default_policy import MOST
 from planner.cli.watching import GroupWatch
 
 if TYPE_CHECKING:
     from planner.cli.address import Address
     from planner.cli.target import Target
+    from planner.decision.decision import Decision
     from planner.diagnosis.finding import Finding
     from planner.documents.policy import ConsumerScalingPolicy
     from planner.model.snapshot import GroupSnapshot
@@ -37,7 +38,7 @@ def conclude(watch: GroupWatch, sample_every_s: float, address: "Address", targe
     """Return the answer on the group from all its samples, of which there is at least one."""
     from planner import pipeline
 
-    policy = with_window(watch.policy, watch.watched_s)
+    policy = watch.policy_now(sample_every_s)
     snapshot = watch.take_snapshot(policy, sample_every_s)
     outcomes = own_outcomes(snapshot, policy.objective.lowest, policy.objective.highest)
     record = pipeline.decide(snapshot, outcomes, policy)
@@ -47,7 +48,7 @@ def conclude(watch: GroupWatch, sample_every_s: float, address: "Address", targe
     commands = AddressCommands(
         watch.group,
         f"{address.server}{address.account}",
-        options=f" --members-per-pod {stated}" if (stated := policy.spec.members_per_pod) else "",
+        options=_options(policy),
         deployment=str(target) if target else None,
         highest=policy.spec.max_replicas,
         kubeconfig=str(target.kubeconfig) if target and target.kubeconfig else None,
@@ -56,6 +57,7 @@ def conclude(watch: GroupWatch, sample_every_s: float, address: "Address", targe
     )
     clarity = watch.clarity
     arrival, consumption = group_rates(snapshot)
+    perhaps_fewer = may_be_fewer(record.decision, snapshot, policy.objective.lowest)
     advice = Advice(
         system=snapshot.system,
         cluster=snapshot.cluster,
@@ -71,10 +73,25 @@ def conclude(watch: GroupWatch, sample_every_s: float, address: "Address", targe
         missing=clarity.missing if clarity else (),
         near_misses=near_misses(outcomes, record.decision.target, policy.objective),
         findings=findings_that_matter(_findings(watch, sample_every_s)),
-        next=command_after_decision(record.decision, commands),
+        next=_next(record.decision, commands, is_unknown=perhaps_fewer),
         count_note=count_note(snapshot),
+        may_be_fewer=perhaps_fewer,
     )
     return Conclusion(advice, policy, snapshot, outcomes, record, plan)
+
+
+def _next(decision: "Decision", commands: AddressCommands, *, is_unknown: bool) -> NextCommand:
+    """Return the next command; where it ``is_unknown`` whether fewer would do, with what says that."""
+    step = command_after_decision(decision, commands)
+    hint = "; with --capacity, what one consumer can do, planner advise says whether fewer would do"
+    return NextCommand(step.command, f"{step.note}{hint}") if is_unknown else step
+
+
+def _options(policy: "ConsumerScalingPolicy") -> str:
+    """Return what a person has stated of pods and consumers, as options of the next command."""
+    capacity = policy.spec.capacity.messages_per_second if policy.spec.capacity else None
+    stated = {"--members-per-pod": policy.spec.members_per_pod, "--capacity": capacity}
+    return "".join(f" {option} {value:g}" for option, value in stated.items() if value is not None)
 
 
 def _larger_bound(snapshot: "GroupSnapshot", highest: int) -> int | None:

@@ -44,11 +44,12 @@ def default_policy(
     target: "Target | None" = None,
     highest: int | None = None,
     members_per_pod: int | None = None,
+    capacity: float | None = None,
 ) -> "ConsumerScalingPolicy":
     """Return the policy that a new user has for the sample's group; raises ``DocumentError`` for impossible names.
 
     Its bounds are those of the autoscaler that sets the Deployment's replicas, where there is one; ``highest`` comes
-    before its maximum.
+    before its maximum. ``capacity`` is what a person states of one consumer, in messages per second.
     """
     from pydantic import ValidationError
 
@@ -68,6 +69,8 @@ def default_policy(
     }
     if members_per_pod is not None:
         spec["membersPerPod"] = members_per_pod
+    if capacity is not None:
+        spec["capacity"] = {"messagesPerSecond": capacity}
     if target is not None:
         spec["kubernetes"] = {"kubeconfigFile": target.kubeconfig, "memberLabel": target.member_label}
     if not system_named(sample.system).reports_setup:
@@ -98,6 +101,14 @@ def policy_name(group: str) -> str:
     """Return a Kubernetes name for the group's policy: small letters, digits, points and hyphens."""
     signs = "".join(sign if sign.isascii() and (sign.isalnum() or sign in "-.") else "-" for sign in group.lower())
     return signs[:200].strip("-.") or "group"
+
+
+def with_capacity(policy: "ConsumerScalingPolicy", messages_per_s: float) -> "ConsumerScalingPolicy":
+    """Return the policy with what one consumer can do, in messages per second."""
+    from planner.documents.policy_spec import CapacitySpec
+
+    stated = CapacitySpec.model_validate({"messagesPerSecond": messages_per_s})
+    return policy.model_copy(update={"spec": policy.spec.model_copy(update={"capacity": stated})})
 
 
 def with_window(policy: "ConsumerScalingPolicy", watched_s: float) -> "ConsumerScalingPolicy":

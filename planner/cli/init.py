@@ -2,6 +2,7 @@
 
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import replace
+from math import inf
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any, Final
 
@@ -32,7 +33,6 @@ from planner.text.words import counted, some
 
 if TYPE_CHECKING:
     from planner.cli.target import Target
-    from planner.documents.policy import ConsumerScalingPolicy
     from planner.model.samples import GroupSample
 
 SERVERS: Final[Mapping[str, tuple[str, str, Callable[[Address, str], Address]]]] = {
@@ -64,6 +64,10 @@ def init(
             show_default=False,
         ),
     ] = None,
+    capacity: Annotated[
+        float | None,
+        typer.Option(help="Messages per second that one consumer can do, if you know it.", show_default="learned"),
+    ] = None,
     output: Annotated[
         str,
         typer.Option(
@@ -91,8 +95,11 @@ def init(
 
     planner init -n 10.0.0.5:9876 --group shop-orders --deployment shop/orders --max 12
     """
+    from planner.cli.default_policy import default_policy
     from planner.cli.policy_text import policy_text
 
+    if capacity is not None and not 0 < capacity < inf:
+        raise BadInputError(f"option --capacity: found {capacity:g}, expected messages per second above 0")
     to = destination_of(output, form)
     _check_output(to.file, force=force)
     workload = workload_of(deployment, "init")
@@ -101,7 +108,7 @@ def init(
     )
     sample = _sample(address, discovery)
     target = _target(sample, workload, kubeconfig)
-    policy = _policy(address, sample, target, highest, members_per_pod)
+    policy = default_policy(address, sample, target, highest, members_per_pod, capacity)
     document = policy.model_dump(mode="json", by_alias=True, exclude_none=True)
     write_document(document, policy_text(policy, sample, target), to)
     doubts = list(_doubts(sample, target, members_per_pod))
@@ -284,11 +291,3 @@ def _ask_target(sample: "GroupSample", kubeconfig: Path | None) -> "Target | Non
 
     question = "Which Deployment runs its consumers, NAMESPACE/NAME (empty: none is known)?"
     return ask(question, target_of, option="--deployment NAMESPACE/NAME", default="")
-
-
-def _policy(
-    address: Address, sample: "GroupSample", target: "Target | None", highest: int | None, members_per_pod: int | None
-) -> "ConsumerScalingPolicy":
-    from planner.cli.default_policy import default_policy
-
-    return default_policy(address, sample, target, highest, members_per_pod)

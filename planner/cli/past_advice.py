@@ -11,7 +11,8 @@ from rich.table import Table
 
 from planner.cli.console import Format, errors, parse_time, print_json, text_console
 from planner.cli.metric_reading import Span, each_group, pairs, queries
-from planner.errors import BadInputError, PlannerError
+from planner.cli.stated_capacity import capacities
+from planner.errors import PlannerError
 from planner.text.words import counted, hours, number
 
 if TYPE_CHECKING:
@@ -56,27 +57,6 @@ class PastRequest:
 
         assumed = self.capacities.get(None)
         return PlaySettings(self.capacities.get(group), self.queues_each, assumed_capacity=assumed)
-
-
-def capacities(texts: Sequence[str] | None) -> dict[str | None, float]:
-    """Return what ``GROUP=MESSAGES_PER_SECOND`` state, by group; ``None`` has what a figure alone states.
-
-    Raises ``BadInputError`` for anything else.
-    """
-    stated: dict[str | None, float] = {}
-    for text in texts or ():
-        group, is_of_group, value = text.rpartition("=")
-        try:
-            rate = float(value)
-        except ValueError:
-            rate = 0.0
-        if (is_of_group and not group) or not 0 < rate < float("inf"):
-            raise BadInputError(
-                f"option --capacity: found {text!r}, expected GROUP=MESSAGES_PER_SECOND, or MESSAGES_PER_SECOND for "
-                "all groups whose past shows none, above 0"
-            )
-        stated[group or None] = rate
-    return stated
 
 
 def past_request(

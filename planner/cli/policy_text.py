@@ -56,7 +56,11 @@ def _lines(policy: "ConsumerScalingPolicy", sample: "GroupSample", target: "Targ
     yield _field(4, "maxUtilisation", spec.objective.utilisation_bound, "of what the busiest consumer can do")
     yield _field(4, "backlogGoneSeconds", _plain(spec.objective.backlog_gone_seconds), "a backlog is gone by then")
     yield _comment(4, "oldestMessageSeconds: 60", "how long a new message may wait")
-    yield _comment(2, "capacity: {messagesPerSecond: 50}", "of one consumer, if you know it; learned otherwise")
+    if spec.capacity is None:
+        yield _comment(2, "capacity: {messagesPerSecond: 50}", "of one consumer, if you know it; learned otherwise")
+    else:
+        yield "  capacity:"
+        yield _field(4, "messagesPerSecond", _plain(spec.capacity.messages_per_second), "of one consumer, as stated")
     yield "  window:"
     yield _field(4, "seconds", spec.window.seconds, "rates are taken from this much of the past")
     yield _field(4, "percentile", _plain(spec.window.percentile), "of its minutes: the rate that is planned for")

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 from planner.advice.counting import count_members
 from planner.advice.evaluation import Evaluation, evaluate
 from planner.advice.sequential import Clarity, clarity
-from planner.cli.default_policy import with_window
+from planner.cli.default_policy import with_capacity, with_window
 from planner.diagnosis.group_evidence import GroupEvidence
 from planner.errors import BadInputError, OutOfReachError, PlannerError
 from planner.history.work import members_between_commits
@@ -24,13 +24,17 @@ EVERY_S = 15.0
 
 @dataclass
 class GroupWatch:
-    """One group's watch: its samples and evaluations, oldest first, and what its newest reading failed with."""
+    """One group's watch: its samples and evaluations, oldest first, and what its newest reading failed with.
+
+    ``assumed_capacity``: what one consumer can do in messages per second, where the group does not show it.
+    """
 
     policy: "ConsumerScalingPolicy"
     samples: "list[GroupSample]" = field(default_factory=list)
     evaluations: list[Evaluation] = field(default_factory=list)
     snapshot: "GroupSnapshot | None" = None
     failure: PlannerError | None = None
+    assumed_capacity: float | None = None
 
     @property
     def group(self) -> str:
@@ -55,11 +59,20 @@ class GroupWatch:
 
     def evaluate(self, sample_every_s: float) -> None:
         """Evaluate what was watched so far, on the window that was watched."""
-        policy = with_window(self.policy, self.watched_s)
+        policy = self.policy_now(sample_every_s)
         self.snapshot = self.take_snapshot(policy, sample_every_s)
         evaluation = evaluate(self.snapshot, policy.objective, self.watched_s)
         works = GroupEvidence(tuple(self.samples), sample_every_s).work
         self.evaluations.append(replace(evaluation, between_commits=members_between_commits(works)))
+
+    def policy_now(self, sample_every_s: float) -> "ConsumerScalingPolicy":
+        """Return the policy of what was watched: its window, and the assumed capacity where none shows."""
+        policy = with_window(self.policy, self.watched_s)
+        if self.assumed_capacity is None or policy.spec.capacity is not None:
+            return policy
+        shown = self.take_snapshot(policy, sample_every_s).capacity
+        is_shown = shown is not None and not shown.is_lower_bound
+        return policy if is_shown else with_capacity(policy, self.assumed_capacity)
 
     def take_snapshot(self, policy: "ConsumerScalingPolicy", sample_every_s: float) -> "GroupSnapshot":
         """Return the snapshot of all samples under ``policy``; without a Deployment it counts members where it must."""
@@ -103,13 +116,19 @@ def single_installation(policies: "Sequence[ConsumerScalingPolicy]") -> Installa
     return apart[0]
 
 
-def watch_until_clear(installation: Installation, longest_s: float, show: Callable[[Watch], None]) -> Watch:
+def watch_until_clear(
+    installation: Installation,
+    longest_s: float,
+    show: Callable[[Watch], None],
+    assumed_capacity: float | None = None,
+) -> Watch:
     """Return the watch once every group's answer is clear, after ``longest_s`` seconds at the latest.
 
-    ``show`` is called after each sample. A person who interrupts gets the answer on what was watched so far. Raises
-    what keeps every group from being read.
+    ``show`` is called after each sample; ``assumed_capacity`` (messages per second) is that of groups which show none.
+    A person who interrupts gets the answer on what was watched so far. Raises what keeps every group from being read.
     """
-    watch = Watch({policy.spec.source.group: GroupWatch(policy) for policy in installation.policies})
+    groups = (GroupWatch(policy, assumed_capacity=assumed_capacity) for policy in installation.policies)
+    watch = Watch({group.group: group for group in groups})
     every_s = 0.0 if len(watch.groups) == 1 else EVERY_S
     try:
         for policy, response in watch_installation(installation, longest_s, watch.pace):

@@ -234,7 +234,7 @@ def _overloaded_by(evidence: GroupEvidence, hottest: Queue) -> MemberLoad | None
 
 
 def _hot(evidence: GroupEvidence, hottest: Queue, share: float, overloaded: MemberLoad | None) -> Symptom:
-    even = _even(evidence)
+    even, facts = _even(evidence), evidence.system
     useful = int(1 / share) + (1 / share > int(1 / share))
     owner = ", ".join(evidence.owners.get(hottest, ())) or "nobody"
     arrived = {queue: messages for queue, (messages, _) in evidence.arrivals.items()}
@@ -252,7 +252,7 @@ def _hot(evidence: GroupEvidence, hottest: Queue, share: float, overloaded: Memb
         consequence=f"more consumers cannot help: beyond {useful} the busiest still carries {percent(share)}, "
         f"{share / even:.1f} times an even share of {counted(len(evidence.members), 'member')}",
         advice=f"find the key that producers send there and spread it over more {evidence.queue_noun}s "
-        "(MessageQueueSelector, partitioner), or make its consumer faster (threads, batch)",
+        f"({facts.queue_choice}), or make its consumer faster ({facts.faster_queue})",
         about=(str(hottest), *evidence.owners.get(hottest, ()), *behind),
     )
 

@@ -23,8 +23,9 @@ class System:
     commits a batch once it has worked on all of it, however long that takes; else by the clock. ``has_proxies``:
     clients may come through a proxy, which brokers do not list. ``growth_order`` is the order in which a topic gets
     more queues, ``shared_client`` what groups have in common whose members have one client id, ``leftover_advice`` what
-    becomes of a group that nobody uses any more, and ``even_strategies`` which strategies even out the queues of
-    several topics, where that is known without trying.
+    becomes of a group that nobody uses any more, ``even_strategies`` which strategies even out the queues of several
+    topics, where that is known without trying. ``queue_choice`` is by what producers choose a message's queue, and
+    ``faster_queue`` what lets one consumer do more of one queue.
     """
 
     name: str
@@ -34,6 +35,8 @@ class System:
     reports_setup: bool
     commits_batches: bool
     has_proxies: bool
+    queue_choice: str
+    faster_queue: str
     close_limits: str | None = None
     growth_order: str | None = None
     shared_client: str | None = None
@@ -49,6 +52,8 @@ ROCKETMQ: Final = System(
     reports_setup=True,
     commits_batches=False,
     has_proxies=True,
+    queue_choice="MessageQueueSelector",
+    faster_queue="threads, batch",
     growth_order="read queues before write queues",
     shared_client=(
         "one client (MQClientInstance) looks after all of them, "
@@ -64,6 +69,8 @@ KAFKA: Final = System(
     reports_setup=False,
     commits_batches=True,
     has_proxies=False,
+    queue_choice="partitioner",
+    faster_queue="the records of a poll worked on at the same time",
     close_limits="the batch at hand, then 30 s at most",
     leftover_advice="a group that is a leftover expires by itself (offsets.retention.minutes)",
     even_strategies="use an assignor that looks at all topics together (sticky, cooperative-sticky, uniform)",

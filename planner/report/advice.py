@@ -5,7 +5,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from planner import __version__
-from planner.advice.answer import Advice, Price
+from planner.advice.answer import Advice, Price, fewer_note
 from planner.report.beside import Beside, beside
 from planner.report.doctor import check_page
 from planner.report.page import template
@@ -77,6 +77,6 @@ def _facts(advices: Sequence[Advice]) -> tuple[tuple[str, str, str], ...]:
     doubts = sum(not advice.is_clear for advice in advices)
     return (
         ("To add", words.number(more), "consumers, where groups have too few."),
-        ("To spare", words.number(fewer), "consumers, where groups have too many."),
+        ("To spare", words.number(fewer), f"consumers, where groups have too many. {fewer_note(advices)}".rstrip()),
         ("Not clear yet", words.number(doubts), "groups, whose answers rest on too short a watch."),
     )

@@ -7,11 +7,12 @@ from pathlib import Path
 import pytest
 import yaml
 
+from planner.advice.answer import fewer_note
 from planner.advice.next_command import AddressCommands
 from planner.advice.sentences import price_sentence
 from planner.cli.address import Address
 from planner.cli.advice_output import document
-from planner.cli.advise_view import headline
+from planner.cli.advise_view import headline, row
 from planner.cli.concluding import Conclusion, conclude
 from planner.cli.default_policy import default_highest, default_policy, policy_name, with_window
 from planner.cli.policy_text import policy_text
@@ -21,6 +22,7 @@ from planner.documents.policy import parse_policy
 from planner.model.autoscalers import Autoscaler
 from planner.model.samples import GroupSample
 from planner.model.snapshot import KafkaTiming
+from planner.report.advice import render_advices
 from tests.sample_builders import POLICY, deployment, routes, steady, tuning, watch
 from tests.unit.cli.test_cli import planner, refused
 
@@ -29,9 +31,9 @@ KAFKA = Address(kafka="127.0.0.1:9092,127.0.0.2:9092", credentials=Path("client.
 IDLE = tuning(rt_ms=0.0)
 
 
-def advised(samples: tuple[GroupSample, ...]) -> tuple[GroupWatch, Conclusion]:
+def advised(samples: tuple[GroupSample, ...], assumed_capacity: float | None = None) -> tuple[GroupWatch, Conclusion]:
     """Return the watch that ended by its own rule, or with the last sample, and the answer."""
-    group = GroupWatch(default_policy(ADDRESS, samples[0]))
+    group = GroupWatch(default_policy(ADDRESS, samples[0]), assumed_capacity=assumed_capacity)
     for sample in samples:
         group.samples.append(sample)
         group.evaluate(5.0)
@@ -82,6 +84,54 @@ def test_a_group_that_keeps_up_holds_and_says_so() -> None:
     assert conclusion.advice.decision.is_hold
     assert document(conclusion.advice)["to"] == document(conclusion.advice)["from"] == 3
     assert group.watched_s <= 300.0
+
+
+def test_where_no_consumer_was_busy_fewer_may_do_and_a_stated_capacity_says_how_many() -> None:
+    """22 queues of 2 messages/s: the busiest of three consumers has 16, and no client says what it could do."""
+    samples = watch(121, steady(10, 10), client_tuning=IDLE)
+    _, unknown = advised(samples)
+    advice = unknown.advice
+    assert (advice.cause, advice.may_be_fewer) == ("RightAlready", True)
+    assert row(advice)[2] == "RightAlready, perhaps fewer"
+    note = fewer_note([advice, advice])
+    assert note.startswith("Of 2 groups it is not known whether fewer would do")
+    assert note in render_advices([advice, advice], ())
+
+    _, assumed = advised(samples, assumed_capacity=400.0)
+    assert (assumed.advice.cause, assumed.advice.decision.target) == ("TooManyConsumers", 1)
+    assert assumed.advice.next.command.endswith("--capacity 400 -o shop.yaml")
+    assert fewer_note([assumed.advice]) == ""
+
+    _, right = advised(samples, assumed_capacity=21.0)
+    assert (right.advice.cause, right.advice.may_be_fewer) == ("RightAlready", False)
+
+
+def test_a_group_that_shows_its_capacity_is_not_judged_by_an_assumed_one(
+    drowning: tuple[GroupWatch, Conclusion],
+) -> None:
+    _, conclusion = advised(tuple(drowning[0].samples), assumed_capacity=1_000.0)
+    assert conclusion.advice.decision == drowning[1].advice.decision
+
+
+@pytest.mark.parametrize(
+    ("capacity", "sentence"),
+    [
+        ("x", "option --capacity: found 'x', expected GROUP=MESSAGES_PER_SECOND, or MESSAGES_PER_SECOND for all"),
+        ("shop=-1", "option --capacity: found 'shop=-1'"),
+    ],
+)
+def test_a_capacity_that_is_none_is_refused_before_anybody_is_asked(capacity: str, sentence: str) -> None:
+    refused(planner("advise", "-n", "127.0.0.1:1", "--all", "--capacity", capacity), 2, sentence)
+
+
+def test_a_stated_capacity_goes_into_the_policy() -> None:
+    sample = watch(1)[0]
+    policy = default_policy(ADDRESS, sample, capacity=12.5)
+    assert parse_policy(policy_text(policy, sample, None), "p.yaml") == policy
+    assert policy.spec.capacity is not None
+    assert policy.spec.capacity.messages_per_second == 12.5
+    none = planner("init", "-n", "127.0.0.1:1", "--group", "shop", "--capacity", "0")
+    refused(none, 2, "option --capacity: found 0, expected messages per second above 0")
 
 
 def test_a_watch_of_two_samples_is_not_clear() -> None:
