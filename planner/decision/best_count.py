@@ -43,7 +43,10 @@ def best_count(
     present = verdicts.get(current)
     if present is None or not objective.lowest <= current <= objective.highest:
         return best
-    is_better = _relief(present.outcome, objective) - _relief(best.outcome, objective) > CLEARLY_BETTER
+    is_better = (
+        changeable_utilisation(present.outcome, objective) - changeable_utilisation(best.outcome, objective)
+        > CLEARLY_BETTER
+    )
     return best if is_better and best.outcome.count > current else None
 
 
@@ -67,23 +70,30 @@ def closest_to_bound(allowed: Sequence[Verdict], objective: Objective) -> Verdic
     bound = objective.max_utilisation
     return min(
         allowed,
-        key=lambda verdict: (max(_relief(verdict.outcome, objective), bound), verdict.outcome.count),
+        key=lambda verdict: (max(changeable_utilisation(verdict.outcome, objective), bound), verdict.outcome.count),
         default=None,
     )
 
 
-def _relief(outcome: CandidateOutcome, objective: Objective) -> float:
-    """Return the utilisation that a count can change: what a hot queue takes of its owner is left out."""
+def changeable_utilisation(outcome: CandidateOutcome, objective: Objective) -> float:
+    """Return the utilisation that a count can change: what a hot queue takes of its owner is left out.
+
+    Not so where its owner falls behind by what lies beside a queue that one consumer could work off.
+    """
     hot_share = outcome.hot_utilisation
     if hot_share is None or hot_share <= objective.max_utilisation:
         return _utilisation(outcome)
     hot = next((owned.owner for owned in outcome.owners if owned.queue == outcome.hot_queue), None)
     shares = [
-        load.utilisation - (hot_share if load.client == hot else 0.0)
+        _changeable(load.utilisation, hot_share if load.client == hot else 0.0)
         for load in outcome.loads
         if load.utilisation is not None
     ]
     return max(shares, default=0.0) if len(shares) == len(outcome.loads) else float("inf")
+
+
+def _changeable(utilisation: float, hot_share: float) -> float:
+    return utilisation if hot_share <= 1.0 < utilisation else utilisation - hot_share
 
 
 def _cost_h(verdict: Verdict, smallest: int, objective: Objective) -> float:

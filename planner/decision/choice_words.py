@@ -2,6 +2,7 @@
 
 from collections.abc import Iterable, Iterator, Mapping
 
+from planner.decision.best_count import changeable_utilisation
 from planner.decision.bill_words import describe_choice, describe_difference
 from planner.decision.decision import DecisionBill, Rejection
 from planner.decision.least_cost import CountBills
@@ -73,12 +74,19 @@ def describe_chosen(chosen: Verdict, objective: Objective, rise: float) -> str:
     busiest = f"the busiest consumer is used at {outcome.utilisation:.0%} at the recent upper rate{events}"
     if chosen.lasting:
         return (
-            f"no allowed count meets the objective, and this one comes closest: {_first(chosen.lasting)}"
-            f"{_backlog(outcome)}"
+            f"no allowed count meets the objective, and this one {_why_closest(outcome, objective)}: "
+            f"{_first(chosen.lasting)}{_backlog(outcome)}"
         )
     late = chosen.delays[0].late_s if chosen.delays else 0.0
     note = f", {duration(late)} later than the objective asks for, which more consumers are not worth" if late else ""
     return f"{busiest}{_backlog(outcome)}{note}{_wait(outcome, objective)}"
+
+
+def _why_closest(outcome: CandidateOutcome, objective: Objective) -> str:
+    hot = outcome.hot_queue
+    if hot is None or changeable_utilisation(outcome, objective) > objective.max_utilisation:
+        return "comes closest"
+    return f"is the smallest that leaves only a hot {hot.noun}'s owner above it"
 
 
 def describe_left_out(snapshot: GroupSnapshot) -> str:

@@ -88,4 +88,4 @@ def _hot_note(outcome: CandidateOutcome, objective: Objective) -> str:
     hot, share = outcome.hot_queue, outcome.hot_utilisation
     if hot is None or share is None or share <= objective.max_utilisation:
         return ""
-    return f"; {hot.noun} {hot} alone takes {share:.0%}, so more consumers cannot help"
+    return f"; {hot.noun} {hot} alone takes {share:.0%}, which no count changes"
