@@ -53,6 +53,10 @@ class Commands(Protocol):
     def settings(self) -> str:
         """Where a statement about the group is made."""
 
+    @property
+    def capacity(self) -> str:
+        """Where it is stated what one consumer can do."""
+
 
 @dataclass(frozen=True, slots=True)
 class PolicyCommands:
@@ -102,6 +106,11 @@ class PolicyCommands:
     def settings(self) -> str:
         """The policy file."""
         return self.policy
+
+    @property
+    def capacity(self) -> str:
+        """The policy's field."""
+        return f"spec.capacity.messagesPerSecond of {self.policy}"
 
 
 @dataclass(frozen=True, slots=True)
@@ -180,6 +189,11 @@ class AddressCommands:
         """A policy that the reader does not have yet."""
         return "a policy, as planner init writes it"
 
+    @property
+    def capacity(self) -> str:
+        """The option of the same watch."""
+        return "--capacity"
+
 
 def _file_name(group: str) -> str:
     """Return a policy's file name: a group's name may hold what no file name should."""
@@ -228,7 +242,7 @@ _STEPS: Mapping[HoldCause | None, Callable[[Commands], NextCommand]] = {
     ),
     HoldCause.UNKNOWN_CAPACITY: lambda commands: NextCommand(
         commands.watch,
-        f"while messages wait; a figure that you know goes into spec.capacity.messagesPerSecond of {commands.settings}",
+        f"while messages wait; a figure that you know goes into {commands.capacity}",
     ),
     HoldCause.REFUTED_CAPACITY: lambda commands: commands.stated(
         "spec.capacity.messagesPerSecond", "what one consumer really does"
