@@ -16,6 +16,10 @@ LEAST_KNOWN = 0.9
 """Less of the arrivals or of the members known, and a comparison would rest on what nobody saw."""
 DROWNS_S = 60.0
 """More waits in a queue than is consumed of it in a minute: its consumer has work all the time."""
+NO_MEMBERS = (
+    "kafka_exporter shows none of groups of the new protocol (KIP-848), kafka-lag-exporter of no group; planner advise "
+    "at the brokers counts them"
+)
 LEAST_DROWNED = 3
 """So many readings of a group that drowns show what its consumers can do: a single one may be a restart."""
 TENTH = 10
@@ -169,10 +173,15 @@ def _unknown(grid: _Grid, members: Floats) -> str:
     """Return why too little is known to play the past, empty where enough is."""
     if not members.size:
         return "the time between two readings is longer than the time that was asked for: ask for more --days"
-    for name, values in (("what arrives", grid.arrival), ("how many members there are", members)):
+    other_days = "ask for other --days"
+    facts = (
+        ("what arrives", grid.arrival, other_days),
+        ("how many members there are", members, other_days if np.isfinite(members).any() else NO_MEMBERS),
+    )
+    for name, values, remedy in facts:
         known = float(np.isfinite(values).mean()) if values.size else 0.0
         if known < LEAST_KNOWN:
-            return f"{name} is known for {known:.0%} of the time, {LEAST_KNOWN:.0%} are needed: ask for other --days"
+            return f"{name} is known for {known:.0%} of the time, {LEAST_KNOWN:.0%} are needed: {remedy}"
     if not np.nansum(grid.arrival) > 0:
         return "nothing arrived in all that time"
     return ""

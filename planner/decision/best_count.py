@@ -43,11 +43,13 @@ def best_count(
     present = verdicts.get(current)
     if present is None or not objective.lowest <= current <= objective.highest:
         return best
-    is_better = (
-        changeable_utilisation(present.outcome, objective) - changeable_utilisation(best.outcome, objective)
-        > CLEARLY_BETTER
-    )
-    return best if is_better and best.outcome.count > current else None
+    return best if _is_better(best.outcome, present.outcome, objective) and best.outcome.count > current else None
+
+
+def _is_better(outcome: CandidateOutcome, present: CandidateOutcome, objective: Objective) -> bool:
+    relieved = changeable_utilisation(present, objective) - changeable_utilisation(outcome, objective)
+    caught_up = _behind(present, objective) - _behind(outcome, objective)
+    return caught_up > CLEARLY_BETTER or (caught_up >= -CLEARLY_BETTER and relieved > CLEARLY_BETTER)
 
 
 def weighed_counts(verdicts: Mapping[int, Verdict], objective: Objective, bills: CountBills) -> list[int]:
@@ -66,34 +68,53 @@ def weighed_counts(verdicts: Mapping[int, Verdict], objective: Objective, bills:
 
 
 def closest_to_bound(allowed: Sequence[Verdict], objective: Objective) -> Verdict | None:
-    """Return the smallest count that is right but for a hot queue, else the one that comes closest to the bound."""
+    """Return the smallest count that is right but for a hot queue, else the one that comes closest to the bound.
+
+    It is among those at which the owner of a hot queue falls behind least, where one consumer can work that queue off.
+    """
     bound = objective.max_utilisation
+    least = min((_behind(verdict.outcome, objective) for verdict in allowed), default=0.0)
     return min(
-        allowed,
+        (verdict for verdict in allowed if _behind(verdict.outcome, objective) - least <= CLEARLY_BETTER),
         key=lambda verdict: (max(changeable_utilisation(verdict.outcome, objective), bound), verdict.outcome.count),
         default=None,
     )
 
 
 def changeable_utilisation(outcome: CandidateOutcome, objective: Objective) -> float:
-    """Return the utilisation that a count can change: what a hot queue takes of its owner is left out.
-
-    Not so where its owner falls behind by what lies beside a queue that one consumer could work off.
-    """
-    hot_share = outcome.hot_utilisation
-    if hot_share is None or hot_share <= objective.max_utilisation:
+    """Return the utilisation that a count can change: what a hot queue takes of its owner is left out."""
+    if _hot_share(outcome, objective) is None:
         return _utilisation(outcome)
-    hot = next((owned.owner for owned in outcome.owners if owned.queue == outcome.hot_queue), None)
-    shares = [
-        _changeable(load.utilisation, hot_share if load.client == hot else 0.0)
+    shares = _shares_beside(outcome)
+    return max(shares.values(), default=0.0) if len(shares) == len(outcome.loads) else float("inf")
+
+
+def _behind(outcome: CandidateOutcome, objective: Objective) -> float:
+    """Return the part of a hot queue's load, in consumers, that its owner never works off and one with less would."""
+    hot_share = _hot_share(outcome, objective)
+    if hot_share is None or hot_share > 1.0:
+        return 0.0
+    return max(0.0, _shares_beside(outcome).get(_hot_owner(outcome), 0.0) + hot_share - 1.0)
+
+
+def _hot_share(outcome: CandidateOutcome, objective: Objective) -> float | None:
+    """Return what the hottest queue takes of one consumer where that alone is above the bound, else ``None``."""
+    share = outcome.hot_utilisation
+    return None if share is None or share <= objective.max_utilisation else share
+
+
+def _hot_owner(outcome: CandidateOutcome) -> str | None:
+    return next((owned.owner for owned in outcome.owners if owned.queue == outcome.hot_queue), None)
+
+
+def _shares_beside(outcome: CandidateOutcome) -> dict[str | None, float]:
+    """Return each consumer's utilisation without the hot queue, by client id, where it is known."""
+    hot = _hot_owner(outcome)
+    return {
+        load.client: load.utilisation - ((outcome.hot_utilisation or 0.0) if load.client == hot else 0.0)
         for load in outcome.loads
         if load.utilisation is not None
-    ]
-    return max(shares, default=0.0) if len(shares) == len(outcome.loads) else float("inf")
-
-
-def _changeable(utilisation: float, hot_share: float) -> float:
-    return utilisation if hot_share <= 1.0 < utilisation else utilisation - hot_share
+    }
 
 
 def _cost_h(verdict: Verdict, smallest: int, objective: Objective) -> float:

@@ -306,7 +306,7 @@ def _python_argv() -> list[str]:
 
 def _java_argv(client_version: str, sources: Sequence[Path] = _SOURCES, main: str = _MAIN) -> list[str]:
     clients = class_path("kafka-client", [Coordinate(GROUP_ID, "kafka-clients", client_version), _JSON, _LOGGING])
-    jars = program_jars("load-kafka", sources, clients)
+    jars = program_jars("program-kafka", sources, clients)
     program = f"dev.consumerplanner.load.kafka.{main}"
 
     def command(*options: str) -> list[str]:

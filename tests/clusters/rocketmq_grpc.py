@@ -72,7 +72,7 @@ def grpc_consumer(endpoints: str, topics: Mapping[str, str], *, service_ms: int,
 
     Raises as ``rocketmq_load.compiled`` does.
     """
-    jars = program_jars("load-grpc", sorted(SOURCES.rglob("*.java")), class_path("rocketmq-grpc-client", [CLIENT]))
+    jars = program_jars("program-grpc", sorted(SOURCES.rglob("*.java")), class_path("rocketmq-grpc-client", [CLIENT]))
     program = [find_program("java"), *_JVM, f"-Duser.home={home}", "-cp", os.pathsep.join(map(str, jars))]
     groups = (f"{group}={topic}" for group, topic in topics.items())
     return [*program, "dev.consumerplanner.load.grpc.GrpcConsumers", endpoints, str(service_ms), *groups]

@@ -473,7 +473,7 @@ def compiled(client_version: str) -> tuple[Path, ...]:
     Raise CannotRunHereError when javac, Maven or the jars are missing, StartFailedError when javac objects.
     """
     clients = class_path("rocketmq-client", [Coordinate(GROUP_ID, "rocketmq-client", client_version)])
-    return program_jars("load-rocketmq", sorted(SOURCES.rglob("*.java")), clients)
+    return program_jars("program-rocketmq", sorted(SOURCES.rglob("*.java")), clients)
 
 
 def shared_classes(jars: Sequence[Path]) -> tuple[str, ...]:

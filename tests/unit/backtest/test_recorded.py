@@ -96,7 +96,8 @@ def test_the_planner_saves_what_a_fixed_count_cost() -> None:
 @pytest.mark.parametrize(
     ("history", "words"),
     [
-        (past((None,) * MINUTES), "how many members there are is known for 0%"),
+        (past((None,) * MINUTES), "is known for 0% of the time, 90% are needed: kafka_exporter shows none of groups"),
+        (past((6,) * 9 + (None,) * (MINUTES - 9)), "is known for 8% of the time, 90% are needed: ask for other --days"),
         (past((6,) * MINUTES), "state --capacity GROUP=MESSAGES_PER_SECOND"),
         (replace(past(), intervals=()), "no metric shows what arrives"),
         (replace(past(), intervals=(), by_topic=past().points), "state --queues-each N"),
