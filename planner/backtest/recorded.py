@@ -11,15 +11,12 @@ from numpy.typing import NDArray
 from planner.backtest.scenario import SECONDS_AN_HOUR, STEP_S, Floats, Prices, Scenario
 from planner.backtest.tracks import GroupTracks, QueueTrack, tracks_of_metrics
 from planner.model.points import MetricHistory
+from planner.model.systems import system_named
 
 LEAST_KNOWN = 0.9
 """Less of the arrivals or of the members known, and a comparison would rest on what nobody saw."""
 DROWNS_S = 60.0
 """More waits in a queue than is consumed of it in a minute: its consumer has work all the time."""
-NO_MEMBERS = (
-    "kafka_exporter shows none of groups of the new protocol (KIP-848), kafka-lag-exporter of no group; planner advise "
-    "at the brokers counts them"
-)
 LEAST_DROWNED = 3
 """So many readings of a group that drowns show what its consumers can do: a single one may be a restart."""
 TENTH = 10
@@ -123,7 +120,7 @@ def recorded_load(
     grid = _grid(tracks.queues, middles)
     counted = tracks.members
     members = _on_grid(counted.ends, counted.seconds, counted.members, middles)
-    if reason := _unknown(grid, members):
+    if reason := _unknown(grid, members, system_named(tracks.system).memberless_metrics):
         return NotPlayable(tracks.group, reason)
     queues = [queue for track in tracks.queues for queue in track.queues]
     capacity, source = _capacity(grid, members, tracks.queues, settings)
@@ -169,14 +166,17 @@ def _on_grid(ends: Floats, seconds: Floats, values: Floats, middles: Floats) -> 
     return np.where(inside, values[index], np.nan)
 
 
-def _unknown(grid: _Grid, members: Floats) -> str:
-    """Return why too little is known to play the past, empty where enough is."""
+def _unknown(grid: _Grid, members: Floats, memberless: str | None) -> str:
+    """Return why too little is known to play the past, empty where enough is.
+
+    ``memberless`` says which metrics tell no members, where the system has such.
+    """
     if not members.size:
         return "the time between two readings is longer than the time that was asked for: ask for more --days"
     other_days = "ask for other --days"
     facts = (
         ("what arrives", grid.arrival, other_days),
-        ("how many members there are", members, other_days if np.isfinite(members).any() else NO_MEMBERS),
+        ("how many members there are", members, other_days if np.isfinite(members).any() else memberless or other_days),
     )
     for name, values, remedy in facts:
         known = float(np.isfinite(values).mean()) if values.size else 0.0

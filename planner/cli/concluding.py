@@ -91,7 +91,7 @@ def _options(policy: "ConsumerScalingPolicy") -> str:
     """Return what a person has stated of pods and consumers, as options of the next command."""
     capacity = policy.spec.capacity.messages_per_second if policy.spec.capacity else None
     stated = {"--members-per-pod": policy.spec.members_per_pod, "--capacity": capacity}
-    return "".join(f" {option} {value:g}" for option, value in stated.items() if value is not None)
+    return "".join(f" {option} {value:.15g}" for option, value in stated.items() if value is not None)
 
 
 def _larger_bound(snapshot: "GroupSnapshot", highest: int) -> int | None:

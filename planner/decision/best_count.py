@@ -83,10 +83,16 @@ def closest_to_bound(allowed: Sequence[Verdict], objective: Objective) -> Verdic
 
 def changeable_utilisation(outcome: CandidateOutcome, objective: Objective) -> float:
     """Return the utilisation that a count can change: what a hot queue takes of its owner is left out."""
-    if _hot_share(outcome, objective) is None:
+    hot_share = _hot_share(outcome, objective)
+    if hot_share is None:
         return _utilisation(outcome)
-    shares = _shares_beside(outcome)
-    return max(shares.values(), default=0.0) if len(shares) == len(outcome.loads) else float("inf")
+    hot = _hot_owner(outcome)
+    shares = [
+        load.utilisation - (hot_share if load.client == hot else 0.0)
+        for load in outcome.loads
+        if load.utilisation is not None
+    ]
+    return max(shares, default=0.0) if len(shares) == len(outcome.loads) else float("inf")
 
 
 def _behind(outcome: CandidateOutcome, objective: Objective) -> float:
@@ -94,7 +100,9 @@ def _behind(outcome: CandidateOutcome, objective: Objective) -> float:
     hot_share = _hot_share(outcome, objective)
     if hot_share is None or hot_share > 1.0:
         return 0.0
-    return max(0.0, _shares_beside(outcome).get(_hot_owner(outcome), 0.0) + hot_share - 1.0)
+    hot = _hot_owner(outcome)
+    used = [load.utilisation or 0.0 for load in outcome.loads if load.client == hot]
+    return max(0.0, max(used, default=0.0) - 1.0)
 
 
 def _hot_share(outcome: CandidateOutcome, objective: Objective) -> float | None:
@@ -105,16 +113,6 @@ def _hot_share(outcome: CandidateOutcome, objective: Objective) -> float | None:
 
 def _hot_owner(outcome: CandidateOutcome) -> str | None:
     return next((owned.owner for owned in outcome.owners if owned.queue == outcome.hot_queue), None)
-
-
-def _shares_beside(outcome: CandidateOutcome) -> dict[str | None, float]:
-    """Return each consumer's utilisation without the hot queue, by client id, where it is known."""
-    hot = _hot_owner(outcome)
-    return {
-        load.client: load.utilisation - ((outcome.hot_utilisation or 0.0) if load.client == hot else 0.0)
-        for load in outcome.loads
-        if load.utilisation is not None
-    }
 
 
 def _cost_h(verdict: Verdict, smallest: int, objective: Objective) -> float:

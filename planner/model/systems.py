@@ -25,7 +25,8 @@ class System:
     more queues, ``shared_client`` what groups have in common whose members have one client id, ``leftover_advice`` what
     becomes of a group that nobody uses any more, ``even_strategies`` which strategies even out the queues of several
     topics, where that is known without trying. ``queue_choice`` is by what producers choose a message's queue, and
-    ``faster_queue`` what lets one consumer do more of one queue.
+    ``faster_queue`` what lets one consumer do more of one queue. ``memberless_metrics`` says which metrics tell no
+    members of some groups, and who does.
     """
 
     name: str
@@ -42,6 +43,7 @@ class System:
     shared_client: str | None = None
     leftover_advice: str | None = None
     even_strategies: str | None = None
+    memberless_metrics: str | None = None
 
 
 ROCKETMQ: Final = System(
@@ -73,6 +75,10 @@ KAFKA: Final = System(
     faster_queue="the records of a poll worked on at the same time",
     close_limits="the batch at hand, then 30 s at most",
     leftover_advice="a group that is a leftover expires by itself (offsets.retention.minutes)",
+    memberless_metrics=(
+        "kafka_exporter shows none of groups of the new protocol (KIP-848), kafka-lag-exporter of no group; planner "
+        "advise at the brokers counts them"
+    ),
     even_strategies="use an assignor that looks at all topics together (sticky, cooperative-sticky, uniform)",
 )
 
