@@ -68,16 +68,14 @@ class GroupWatch:
     def policy_now(self, sample_every_s: float) -> "ConsumerScalingPolicy":
         """Return the policy of what was watched: its window, and the assumed capacity where none shows.
 
-        What one consumer was seen to do although it had time to spare is the least that it can do.
+        An assumed capacity that a consumer was seen to exceed is none.
         """
         policy = with_window(self.policy, self.watched_s)
         if self.assumed_capacity is None or policy.spec.capacity is not None:
             return policy
         shown = self.take_snapshot(policy, sample_every_s).capacity
-        if shown is not None and not shown.is_lower_bound:
-            return policy
-        least = shown.messages_per_s if shown else 0.0
-        return with_capacity(policy, max(self.assumed_capacity, least))
+        is_shown = shown is not None and (not shown.is_lower_bound or shown.messages_per_s > self.assumed_capacity)
+        return policy if is_shown else with_capacity(policy, self.assumed_capacity)
 
     def take_snapshot(self, policy: "ConsumerScalingPolicy", sample_every_s: float) -> "GroupSnapshot":
         """Return the snapshot of all samples under ``policy``; without a Deployment it counts members where it must."""

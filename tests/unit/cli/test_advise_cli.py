@@ -102,6 +102,10 @@ def test_where_no_consumer_was_busy_fewer_may_do_and_a_stated_capacity_says_how_
     assert assumed.advice.next.command.endswith("--capacity 400 -o shop.yaml")
     assert fewer_note([assumed.advice]) == ""
 
+    for exceeded in (1.0, 13.0):
+        _, same = advised(samples, assumed_capacity=exceeded)
+        assert (same.advice.decision, same.advice.may_be_fewer) == (advice.decision, True)
+
     _, right = advised(samples, assumed_capacity=21.0)
     assert (right.advice.cause, right.advice.may_be_fewer) == ("RightAlready", False)
 
