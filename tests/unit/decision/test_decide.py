@@ -156,6 +156,14 @@ def test_a_hot_queue_that_one_consumer_can_work_off_gets_one_that_does(
     assert "never be gone" not in decision.reason
 
 
+def test_a_hot_queue_gets_a_consumer_of_its_own_although_nobody_else_is_relieved() -> None:
+    """Of eight consumers one has the hot queue and another one, 120 %; the busiest other one 76 %, later 75 %."""
+    first, *_, beside, hot = queues()[:6]
+    rates = {**dict.fromkeys(queues(), 0.01), first: 62.5, beside: 25.0, hot: 75.0}
+    decision = decision_on(snapshot(rates=rates, capacity=100.0, clients=clients(8)))
+    assert decision.target == 16, decision.reason
+
+
 def test_hold_on_old_data() -> None:
     decision = decision_on(snapshot(capacity=65.0), age_s=200.0)
     assert decision.hold_cause is HoldCause.OLD_DATA
