@@ -130,6 +130,13 @@ def test_the_same_seed_gives_the_same_bytes(request: Document) -> None:
     assert json.dumps(forecast(request)) == json.dumps(forecast(request))
 
 
+def test_a_heartbeat_that_is_lost_by_a_member_without_queues_delays_nothing() -> None:
+    """Three join a group of two queues: in some trial the heartbeat is lost of the one that gets none."""
+    joining = {"kind": "join", "clients": [{"id": "zz@z"}, {"id": None}, {"id": "10.0.0.0@a"}], "stagger_s": 0.0}
+    request = rocketmq_request(joining, clients=0, queues=2, rate=0.0, seed=0, service_time_s=0.0)
+    json.dumps(forecast({**request, "trials": 12}), allow_nan=False)
+
+
 def test_another_seed_gives_other_trials() -> None:
     assert forecast(rocketmq_request(JOIN, seed=1)) != forecast(rocketmq_request(JOIN, seed=2))
 

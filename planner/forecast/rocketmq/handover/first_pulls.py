@@ -156,7 +156,7 @@ def _lost_heartbeat(
     key = np.arange(trials)[:, None, None] * len(starts) + process
     taken = np.where(np.isfinite(tenures.taken) & (tenures.process != NOBODY), tenures.taken, np.inf)
     first = _least(taken, key, lost.shape)
-    is_first = taken == first.ravel()[key]
+    is_first = np.isfinite(taken) & (taken == first.ravel()[key])
     changes = np.where(is_first, np.inf, taken), np.where(tenures.dies, np.inf, tenures.dropped)
     accepted_at = np.minimum(*(_least(later, key, lost.shape) for later in changes))
     accepted_at = np.minimum(accepted_at, first + settings.seconds("heartbeatBrokerInterval"))
