@@ -73,7 +73,7 @@ class Advice:
 
     @property
     def short_reason(self) -> str:
-        """The cause for people, who are told where fewer may do as well."""
+        """The cause, and for people whether fewer may do as well."""
         return f"{self.cause}, perhaps fewer" if self.may_be_fewer else self.cause
 
     @property

@@ -276,9 +276,10 @@ class KafkaCluster(Launcher):
 def _archived(version: str, jars: Sequence[Path]) -> tuple[str, ...]:
     def run(option: str) -> None:
         with KafkaCluster(version, jvm_options=(option,))._started() as cluster:
-            cluster.create_topic("archived")
-            cluster.produce("archived", {0: 1})
-            cluster.commit("archived", {("archived", 0): 1})
+            with contextlib.suppress(KafkaException):  # what a busy machine does not come to is not archived
+                cluster.create_topic("archived")
+                cluster.produce("archived", {0: 1})
+                cluster.commit("archived", {("archived", 0): 1})
             cluster.brokers[0].process.stop(ARCHIVED_S)
 
     return archive_options("kafka.Kafka", jars, run)
