@@ -6,12 +6,15 @@ from typing import Final
 
 from planner.backtest.observation import Policy
 from planner.backtest.play import Run, play
+from planner.backtest.policies.druid import druid_grid
 from planner.backtest.policies.fixed import fixed_grid
 from planner.backtest.policies.flink import flink_grid
 from planner.backtest.policies.hpa import hpa_grid
 from planner.backtest.policies.keda import keda_grid
+from planner.backtest.policies.numaflow import numaflow_grid
 from planner.backtest.policies.optimum import optimum_grid
 from planner.backtest.policies.planner import Planner
+from planner.backtest.policies.schedule import schedule_grid
 from planner.backtest.policies.smallest import SmallestCount
 from planner.backtest.scenario import Prices, Scenario
 from planner.decision.horizon import Model
@@ -27,6 +30,9 @@ GRIDS: Final[Grids] = {
     "keda": keda_grid,
     "flink": flink_grid,
     "hpa-cpu": hpa_grid,
+    "numaflow": numaflow_grid,
+    "druid": druid_grid,
+    "schedule": schedule_grid,
     "fixed": fixed_grid,
     "optimum": optimum_grid,
 }

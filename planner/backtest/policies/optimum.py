@@ -105,7 +105,7 @@ class Optimum:
 def optimum_grid(scenario: Scenario) -> Iterator[Optimum]:
     """Yield the schedules that are played for one scenario."""
     loads = bin_loads(scenario)
-    counts, shares = _busiest_shares(scenario, loads)
+    counts, shares = busiest_shares(scenario, loads)
     totals = loads.sum(axis=1)
     for margin in MARGINS:
         costs = _solve(scenario, counts, shares, totals, margin)
@@ -124,7 +124,7 @@ def bin_loads(scenario: Scenario) -> Floats:
     )
 
 
-def _busiest_shares(scenario: Scenario, loads: Floats) -> tuple[Ints, Floats]:
+def busiest_shares(scenario: Scenario, loads: Floats) -> tuple[Ints, Floats]:
     """Return the counts, and the busiest consumer's share of the load in each bin; shape (bins, counts)."""
     owners = GroupOwners(scenario)
     total = np.maximum(loads.sum(axis=1), 1e-9)

@@ -10,9 +10,11 @@ import pytest
 from planner.backtest.compare import GRIDS, POLICY_NAMES, best_run, compare
 from planner.backtest.observation import Policy
 from planner.backtest.play import play
+from planner.backtest.policies.druid import Druid, DruidOptions
 from planner.backtest.policies.flink import Flink, FlinkOptions
 from planner.backtest.policies.hpa import HpaOnCpu, resource_utilisation
 from planner.backtest.policies.keda import Keda, ScalerOptions
+from planner.backtest.policies.numaflow import Numaflow, NumaflowOptions
 from planner.backtest.policies.planner import Planner
 from planner.backtest.policies.smallest import SmallestCount
 from planner.backtest.scenario import Scenario
@@ -29,6 +31,8 @@ POLICIES: dict[str, Callable[[Scenario], Policy]] = {
     "keda": lambda group: Keda(group, ScalerOptions(200.0)),
     "flink": lambda group: Flink(group, TUNED),
     "hpa-cpu": lambda group: HpaOnCpu(group, 0.7),
+    "numaflow": lambda group: Numaflow(group, NumaflowOptions(5.0, most_at_once=8)),
+    "druid": lambda group: Druid(group, DruidOptions(10.0, 0.3, 120.0, 300.0)),
 }
 
 
