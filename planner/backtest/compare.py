@@ -6,12 +6,12 @@ from typing import Final
 
 from planner.backtest.observation import Policy
 from planner.backtest.play import Run, play
-from planner.backtest.policies.druid import druid_grid
+from planner.backtest.policies.druid import Druid, DruidOptions, druid_grid
 from planner.backtest.policies.fixed import fixed_grid
-from planner.backtest.policies.flink import flink_grid
+from planner.backtest.policies.flink import Flink, FlinkOptions, flink_grid
 from planner.backtest.policies.hpa import hpa_grid
-from planner.backtest.policies.keda import keda_grid
-from planner.backtest.policies.numaflow import numaflow_grid
+from planner.backtest.policies.keda import Keda, ScalerOptions, keda_grid
+from planner.backtest.policies.numaflow import Numaflow, NumaflowOptions, numaflow_grid
 from planner.backtest.policies.optimum import optimum_grid
 from planner.backtest.policies.planner import Planner
 from planner.backtest.policies.schedule import schedule_grid
@@ -28,10 +28,14 @@ GRIDS: Final[Grids] = {
     "planner": lambda scenario: [Planner(scenario)],
     "smallest-count": lambda scenario: [SmallestCount(scenario)],
     "keda": keda_grid,
+    "keda-defaults": lambda scenario: [Keda(scenario, ScalerOptions())],
     "flink": flink_grid,
+    "flink-defaults": lambda scenario: [Flink(scenario, FlinkOptions())],
     "hpa-cpu": hpa_grid,
     "numaflow": numaflow_grid,
+    "numaflow-defaults": lambda scenario: [Numaflow(scenario, NumaflowOptions())],
     "druid": druid_grid,
+    "druid-defaults": lambda scenario: [Druid(scenario, DruidOptions())],
     "schedule": schedule_grid,
     "fixed": fixed_grid,
     "optimum": optimum_grid,
@@ -58,14 +62,15 @@ def compare(
     runs = []
     for name in names:
         report(name)
-        runs.append(best_run(scenario, list(grids[name](scenario))))
+        runs.append(replace(best_run(scenario, list(grids[name](scenario))), policy=name))
     return runs
 
 
 def best_run(scenario: Scenario, policies: Sequence[Policy]) -> Run:
     """Return the run that costs least at the scenario's prices, the first of equal ones."""
     runs = all_runs(scenario, policies)
-    return _tried(cheapest(runs, scenario.prices), len(runs))
+    best = replace(cheapest(runs, scenario.prices), settings=tuple(run.totals for run in runs))
+    return best if len(runs) == 1 else replace(best, tuning=f"{best.tuning}; best of {len(runs)}")
 
 
 def all_runs(scenario: Scenario, policies: Sequence[Policy]) -> list[Run]:
@@ -89,9 +94,3 @@ def find_policies(names: Sequence[str]) -> tuple[str, ...]:
             close = did_you_mean(name, POLICY_NAMES)
             raise BadInputError(f"option --play: found {name!r}, expected one of {', '.join(POLICY_NAMES)}{close}")
     return tuple(dict.fromkeys(names))
-
-
-def _tried(run: Run, settings: int) -> Run:
-    if settings == 1:
-        return run
-    return replace(run, tuning=f"{run.tuning}; best of {settings}")

@@ -15,7 +15,7 @@ class Run:
     """One policy's run: its totals, and what it ordered when, in seconds from the begin of the played part.
 
     ``hourly`` are the totals by the end of each whole hour, ``longest_waits`` the seconds that the longest wait took
-    in each of equal stretches of the play.
+    in each of equal stretches of the play. ``settings`` are the totals of all settings of the policy that were played.
     """
 
     policy: str
@@ -24,6 +24,7 @@ class Run:
     changes: tuple[tuple[float, int], ...]
     hourly: tuple[Totals, ...] = ()
     longest_waits: tuple[float, ...] = ()
+    settings: tuple[Totals, ...] = ()
 
     def cost_h(self, prices: Prices) -> float:
         """Return consumer-hours, with rebalances and late minutes at their prices."""

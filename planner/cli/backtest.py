@@ -100,8 +100,9 @@ def backtest(
     The load is that of a scenario file, or a real group's: as a Prometheus server has it, or as the samples of planner
     sample and planner run have it. Then what the group itself cost stands beside the others.
 
-    Policies: planner, smallest-count (its other rule), keda, flink, hpa-cpu, fixed, and optimum, which knows the
-    future. All but the first two are tuned for the scenario with hindsight.
+    Policies: planner, smallest-count (its other rule), keda, flink, hpa-cpu, numaflow, druid, schedule, fixed, and
+    optimum, which knows the future. All but the first two are tuned for the scenario with hindsight; keda-defaults,
+    flink-defaults, numaflow-defaults and druid-defaults are not.
     """
     _check_sources(scenario, prometheus, group, policy, data)
     if scenario is not None and (capacity, queues_each, until) != (None, None, None):

@@ -2,7 +2,7 @@
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from itertools import pairwise
+from itertools import chain, pairwise, repeat
 from pathlib import Path
 
 import numpy as np
@@ -27,7 +27,10 @@ MOST_POINTS = 600
 MOST_STEPS = 2000
 """More changes of one policy would be a block of colour; of so many only the first are drawn, and the page says so."""
 COLOURS = ("var(--chosen)", "var(--staying)", "var(--lag)", "var(--consumption)")
-"""Of the policies in their order; what is beyond has its line in the table alone."""
+"""Of the policies in their order; what is beyond has its line in the table, and grey points, alone."""
+COLOUR_OF_OTHERS = "var(--soft)"
+HOURS_DRAWN = 2.5
+"""Settings that take so many times the hours of the cheapest policy would press the others together."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -51,6 +54,20 @@ class BacktestChart:
     late_after_s: float
     loads: tuple[tuple[float, float, float], ...]
     lines: tuple[PolicyLine, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class SettingPoints:
+    """Consumer-hours and late minutes of one policy's settings: all, those that none is better than, and the chosen.
+
+    ``chosen`` is ``None`` where it takes too many hours to be drawn.
+    """
+
+    policy: str
+    colour: str
+    all: tuple[tuple[float, int], ...]
+    frontier: tuple[tuple[float, int], ...]
+    chosen: tuple[float, int] | None
 
 
 @dataclass(frozen=True, slots=True)
@@ -96,6 +113,24 @@ def _loads(scenario: Scenario) -> list[tuple[float, float, float]]:
     ]
 
 
+def setting_points(runs: Sequence[Run], most_hours: float) -> list[SettingPoints]:
+    """Return each policy's settings with at most so many consumer-hours, in the order of ``runs``."""
+    colours = chain(COLOURS, repeat(COLOUR_OF_OTHERS))
+    return [_points(run, colour, most_hours) for run, colour in zip(runs, colours, strict=False)]
+
+
+def _points(run: Run, colour: str, most_hours: float) -> SettingPoints:
+    settings = {(round(it.hours, 2), it.late_minutes) for it in (*run.settings, run.totals) if it.hours <= most_hours}
+    frontier: list[tuple[float, int]] = []
+    for hours, late in sorted(settings):
+        if not frontier or late < frontier[-1][1]:
+            frontier.append((hours, late))
+    chosen = (round(run.totals.hours, 2), run.totals.late_minutes)
+    return SettingPoints(
+        run.policy, colour, tuple(sorted(settings)), tuple(frontier), chosen if chosen in settings else None
+    )
+
+
 def write_backtest_page(
     path: Path, scenario: Scenario, runs: Sequence[Run], recorded: RecordedGroup | None = None
 ) -> Path:
@@ -113,6 +148,7 @@ def render_backtest(scenario: Scenario, runs: Sequence[Run], recorded: RecordedG
     chart = backtest_chart(scenario, runs)
     rows = _rows(scenario, runs)
     cheapest = min(rows, key=lambda row: row.cost_h)
+    points = setting_points(runs, HOURS_DRAWN * cheapest.run.totals.hours)
     html: str = page.render(
         head=f"{words.duration(scenario.steps * STEP_S)} of load under {words.number(len(runs))} policies",
         scenario=scenario,
@@ -122,6 +158,11 @@ def render_backtest(scenario: Scenario, runs: Sequence[Run], recorded: RecordedG
         cheapest=cheapest.run.policy,
         lost=_lost(scenario, runs),
         chart=chart,
+        points=points,
+        others=[run.policy for run in runs[len(COLOURS) :]],
+        beyond=[it.policy for it in points if it.chosen is None],
+        settings_wide=charts.settings_svg(points, charts.WIDE),
+        settings_narrow=charts.settings_svg(points, charts.NARROW),
         cut=[run.policy for run in runs[: len(COLOURS)] if len(run.changes) > MOST_STEPS],
         told=_sentence(rows, cheapest),
         wide=charts.backtest_svg(chart, charts.WIDE),

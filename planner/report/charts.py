@@ -6,7 +6,7 @@ from typing import Any
 
 from markupsafe import Markup
 
-from planner.report.backtest import BacktestChart
+from planner.report.backtest import BacktestChart, SettingPoints
 from planner.report.demand import DemandChart
 from planner.report.extra import vegalite_to_svg
 from planner.report.trend import Foreseen, Trend
@@ -26,6 +26,8 @@ WAITS = (
     "datum.value >= 3600 ? datum.value / 3600 + ' h' : "
     "datum.value >= 60 ? datum.value / 60 + ' min' : datum.value + ' s'"
 )
+
+LATE_TICKS = (0, 1, 10, 100, 1000, 10_000)
 
 WIDE, NARROW = 880, 350
 """Widths in CSS pixels of the two versions: a scaled-down picture would have text too small to read."""
@@ -126,6 +128,41 @@ def _wait_axis() -> Spec:
     axis: Spec = {"values": list(WAIT_TICKS), "labelExpr": WAITS, "labelOverlap": "greedy", "domain": False, **extent}
     scale: Spec = {"type": "symlog", "constant": 10, "domainMin": 0, "nice": False}
     return {"field": "wait", "type": "quantitative", "scale": scale, "axis": axis}
+
+
+def settings_svg(points: Sequence[SettingPoints], width: int) -> Markup:
+    """Return what each setting of each policy cost as one inline SVG."""
+    return Markup(vegalite_to_svg(settings_spec(points, width)))  # noqa: S704  # made from our figures alone
+
+
+def settings_spec(points: Sequence[SettingPoints], width: int) -> Spec:
+    """Return late minutes over consumer-hours: a point a setting, a line along the best, a dot for the chosen one."""
+    layers: list[Spec] = []
+    for it in reversed(points):
+        frontier = {"type": "line", "color": it.colour, "strokeWidth": 1.2, "opacity": 0.7}
+        every = {"type": "point", "color": it.colour, "size": 14, "opacity": 0.55, "filled": True}
+        chosen = {"type": "point", "color": it.colour, "size": 90, "opacity": 1, "filled": True}
+        layers += [_settings(it.frontier, frontier), _settings(it.all, every)]
+        layers += [_settings((it.chosen,), chosen)] if it.chosen else []
+    panel = {"width": width - AXIS_EXTENT - 14, "height": 300, "title": "Late minutes", "layer": layers}
+    return below_each_other([panel])
+
+
+def _settings(points: Sequence[tuple[float, int]], mark: Spec) -> Spec:
+    extent = {"minExtent": AXIS_EXTENT, "maxExtent": AXIS_EXTENT}
+    late: Spec = {"values": list(LATE_TICKS), "labelExpr": NUMBERS, "domain": False, **extent}
+    hours: Spec = {"grid": False, "tickCount": 6, "labelExpr": NUMBERS, "title": "consumer-hours", "titleColor": SOFT}
+    return {
+        "data": {"values": [{"hours": at, "late": minutes} for at, minutes in points]},
+        "mark": mark,
+        "encoding": {
+            "x": {"field": "hours", "type": "quantitative", "scale": {"zero": False, "nice": True}, "axis": hours},
+            "y": {
+                "field": "late", "type": "quantitative", "axis": late,
+                "scale": {"type": "symlog", "constant": 1, "domainMin": 0, "nice": False},
+            },
+        },
+    }  # fmt: skip
 
 
 def _hours(chart: BacktestChart, width: int, title: str, layers: list[Spec]) -> Spec:

@@ -13,8 +13,8 @@ from planner.demand.outlook import outlook_of
 from planner.demand.recent import MinuteLoad
 from planner.model.points import GroupPoint
 from planner.report import backtest
-from planner.report.backtest import backtest_chart, render_backtest
-from planner.report.charts import WIDE, backtest_spec
+from planner.report.backtest import backtest_chart, render_backtest, setting_points
+from planner.report.charts import WIDE, backtest_spec, settings_spec
 from planner.report.demand import AHEAD_SHARE, MOST_POINTS, demand_chart, render_demand
 from planner.report.past_advice import render_past_advice
 from tests.backtest_builders import scenario
@@ -90,6 +90,33 @@ def test_a_backtest_page_draws_who_waited_how_long_and_from_when_on_it_is_late()
     assert "Longest wait" in page
     assert ">1 h</text>" in page
     assert "the wait of 1 min 30 s from which a minute is late" in page
+
+
+def settings(*hours_and_late: tuple[float, int]) -> tuple[Totals, ...]:
+    return tuple(Totals(seconds=3600 * hours, late_minutes=late) for hours, late in hours_and_late)
+
+
+def test_a_backtest_page_draws_every_setting_and_the_line_of_those_that_none_is_better_than() -> None:
+    """Red when a worse setting is on the line, a dear one is drawn, or the chosen one is not."""
+    keda = replace(run("keda", 3.0, 1), settings=settings((3.0, 1), (2.5, 9), (3.5, 4), (4.0, 0), (5.1, 0), (2.5, 20)))
+    dear = replace(run("keda-defaults", 9.0), settings=settings((9.0, 0)))
+    runs = [run("planner", 2.0), keda, dear]
+    planner, drawn, none = setting_points(runs, 5.0)
+    assert (planner.all, planner.frontier, planner.chosen) == (((2.0, 0),), ((2.0, 0),), (2.0, 0))
+    assert drawn.all == ((2.5, 9), (2.5, 20), (3.0, 1), (3.5, 4), (4.0, 0))
+    assert (drawn.frontier, drawn.chosen) == (((2.5, 9), (3.0, 1), (4.0, 0)), (3.0, 1))
+    assert (none.all, none.frontier, none.chosen) == ((), (), None)
+    marks = [layer["mark"]["size"] for layer in settings_spec([drawn, none], WIDE)["vconcat"][0]["layer"][-1:]]
+    assert marks == [90]
+    page = render_backtest(scenario(rates=[100.0] * 60), runs)
+    assert "What each setting costs" in page
+    assert "far more hours than planner are left out. So is the setting in the table of keda-defaults." in page
+
+
+def test_a_policy_beyond_the_colours_has_grey_points_and_its_name_beside_them() -> None:
+    runs = [run(name, 2.0) for name in ("planner", "keda", "flink", "optimum", "fixed", "druid")]
+    assert len({it.colour for it in setting_points(runs, 5.0)}) == 5
+    assert '"var(--soft)"/></svg>fixed, druid</li>' in render_backtest(scenario(rates=[100.0] * 60), runs)
 
 
 def test_the_page_of_an_installation_has_every_group_with_what_it_would_have_saved() -> None:
