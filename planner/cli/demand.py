@@ -217,6 +217,9 @@ def _print(load: ObservedLoad, loads: "Outlook") -> None:
     widest = max(stretch.widened for stretch in loads.stretches)
     if widest > SHOWN_WIDENING:
         console.print(f"Earlier bands were too narrow, so that these are up to {widest:.2f} times wider on each side.")
+    narrowest = min(stretch.widened for stretch in loads.stretches)
+    if narrowest * SHOWN_WIDENING < 1:
+        console.print(f"Earlier bands were too wide, so that some are up to {1 / narrowest:.2f} times narrower.")
 
 
 def _row(stretch: "Stretch") -> tuple[str, ...]:

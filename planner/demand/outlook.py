@@ -24,6 +24,13 @@ LATELY = 432
 """Bands of three days say how wide one has to be: of fewer, one bad night would count for half."""
 LEAST_OVER = 12
 """Bands that have to be over before they say so."""
+LEAST_TO_NARROW = 108
+"""Bands that have to be over before they make one narrower."""
+MOST_EXCESS = 4.0
+"""A band that missed by more counts for this much: a load that stops is no measure for those that go on."""
+LEARNING_RATE = 0.01
+MOST_RAISED = 0.5
+"""Part of what a band does not promise by which its level rises at the most: 80 % to 90 %."""
 LEAST_RATE = 1e-9
 EVERY_MIN = 10
 """Earlier forecasts are looked at again so many minutes apart."""
@@ -35,8 +42,8 @@ class Stretch:
 
     Of ``forecasts`` of this stretch in the last three days that are over, ``inside`` lay between ``low`` and ``high``;
     ``level_miss`` is by how much the level alone missed, as a share of it in the median, ``None`` without any.
-    ``widened`` is the factor by which the band was made wider on each side, because earlier ones were too narrow; 1
-    where they were wide enough. Earlier bands count as they were then: wider by what was known to be over by then.
+    ``widened`` is the factor by which the band was made wider on each side, because earlier ones were too narrow; below
+    1 it is narrower, because they were too wide. Earlier bands count as they were then, by what was known to be over.
     """
 
     from_minutes: int
@@ -68,8 +75,10 @@ class Outlook:
 class _Record:
     """How the earlier forecasts of one stretch did, in order of time.
 
-    A band is made wider until the share of the bands of late that it promises would have held what came (conformal
-    prediction: Romano, Patterson, Candès 2019). What was not over yet when a forecast was made is not in its widening.
+    A band is made as wide as it had to be for the share of the bands of late that it promises to hold what came
+    (conformal prediction: Romano, Patterson, Candès 2019), for a larger share while fewer bands held it than promised,
+    a smaller one while more did (Gibbs, Candès 2021). What was not over yet when a forecast was made is not in its
+    widening.
     """
 
     promised: float
@@ -77,20 +86,31 @@ class _Record:
     excesses: list[float] = field(default_factory=list)
     inside: list[bool] = field(default_factory=list)
     level_misses: list[float] = field(default_factory=list)
+    missing: float = 0.0
+    learned: int = 0
 
     def add(self, known: int, end: int, band: tuple[float, float, float], level: float, actual: float) -> None:
         """Add a forecast made after ``known`` minutes of a stretch that was over after ``end``."""
-        widened, (low, _, high) = self.widening(known), band
-        excess = max(low / max(actual, LEAST_RATE), actual / max(high, LEAST_RATE))
+        low, _, high = widened_band(band, self.widening(known))
+        excess = max(band[0] / max(actual, LEAST_RATE), actual / max(band[2], LEAST_RATE))
         self.ends.append(end)
-        self.excesses.append(excess)
-        self.inside.append(excess <= widened)
+        self.excesses.append(min(excess, MOST_EXCESS))
+        self.inside.append(low <= actual <= high)
         self.level_misses.append(abs(actual / level - 1))
 
     def widening(self, minutes: int) -> float:
-        """Return the factor for a band that is made after so many minutes; 1 where too few bands are over."""
-        over = self.excesses[: bisect_right(self.ends, minutes)]
-        return max(1.0, float(np.quantile(over, self.promised))) if len(over) >= LEAST_OVER else 1.0
+        """Return the factor for a band that is made after so many minutes, which do not become fewer.
+
+        1 where too few bands are over.
+        """
+        over = bisect_right(self.ends, minutes)
+        self.missing += LEARNING_RATE * sum(self.promised - held for held in self.inside[self.learned : over])
+        self.learned = over
+        if over < LEAST_OVER:
+            return 1.0
+        most = self.promised + MOST_RAISED * (1.0 - self.promised)
+        factor = float(np.quantile(self.excesses[:over], min(max(self.promised + self.missing, 0.0), most)))
+        return factor if over >= LEAST_TO_NARROW else max(1.0, factor)
 
 
 def outlook(snapshot: GroupSnapshot) -> Outlook | None:
@@ -126,10 +146,16 @@ def outlook_of(load: MinuteLoad, until: datetime, events: Sequence[Event] = (), 
 
 def _stretch(first: int, end: int, band: tuple[float, float, float], record: _Record, minutes: int) -> Stretch:
     widened = record.widening(minutes)
-    low, middle, high = band
+    low, middle, high = widened_band(band, widened)
     miss = float(np.median(record.level_misses)) if record.level_misses else None
     inside = sum(record.inside)
-    return Stretch(first, end, low / widened, middle, high * widened, len(record.inside), inside, miss, widened)
+    return Stretch(first, end, low, middle, high, len(record.inside), inside, miss, widened)
+
+
+def widened_band(band: tuple[float, float, float], factor: float) -> tuple[float, float, float]:
+    """Return the band with both sides further from its middle by the factor, nearer to it by one below 1."""
+    low, middle, high = band
+    return min(low / factor, middle), middle, max(high * factor, middle)
 
 
 def _bands(paths: Floats, band: Band) -> list[tuple[float, float, float]]:

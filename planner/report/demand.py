@@ -117,6 +117,7 @@ def render_demand(group: str, now: datetime, spans: Sequence[Span], outlook: Out
         first=outlook.stretches[0],
         last=outlook.stretches[-1],
         widest=max(stretch.widened for stretch in outlook.stretches),
+        narrowest=min(stretch.widened for stretch in outlook.stretches),
         told=chart.sentence,
         wide=charts.demand_svg(chart, charts.WIDE),
         narrow=charts.demand_svg(chart, charts.NARROW),

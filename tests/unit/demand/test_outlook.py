@@ -7,7 +7,7 @@ from datetime import timedelta
 import numpy as np
 import pytest
 
-from planner.demand.outlook import Outlook, outlook
+from planner.demand.outlook import LEAST_OVER, MOST_EXCESS, Outlook, _Record, outlook, widened_band
 from planner.model.snapshot import SeriesPoint
 from tests.builders import AT, snapshot
 
@@ -66,3 +66,40 @@ def test_bands_that_were_too_narrow_are_made_wider_and_say_so() -> None:
         assert 0.72 < stretch.inside / stretch.forecasts < 0.88
     assert daily.stretches[-1].widened > 1.05
     assert {stretch.widened for stretch in seen([100.0] * 360).stretches} == {1.0}
+
+
+def record(excesses: list[float], promised: float = 0.8) -> _Record:
+    """Return the record of bands from 100 to 200 that needed these factors, one each ten minutes, over at once."""
+    earlier = _Record(promised)
+    for number, excess in enumerate(excesses):
+        earlier.add(10 * number, 10 * number, (100.0, 150.0, 200.0), 150.0, 200.0 * excess)
+    return earlier
+
+
+def test_bands_that_were_too_wide_are_made_narrower_once_there_are_many_of_them() -> None:
+    """Nine of ten came to lie below 160. Red when bands are never narrowed, or few of them narrow one."""
+    near = [0.8] * 9 + [1.2]
+    assert record(near * 10).widening(1000) == 1.0
+    many = record(near * 20)
+    assert many.widening(2000) == pytest.approx(0.8)
+    assert sum(many.inside) / len(many.inside) == pytest.approx(0.9, abs=0.01)
+
+
+def test_while_fewer_hold_than_promised_the_bands_hold_a_larger_share_but_a_load_that_stopped_is_no_measure() -> None:
+    """Needed factors that grow day by day: the quantile of the past alone holds less than it promises."""
+    growing = [1.0 + 0.004 * number + 0.2 * (number % 5) for number in range(430)]
+    held = record(growing)
+    plain = [
+        excess <= np.quantile([min(it, MOST_EXCESS) for it in growing[:number]], 0.8)
+        for number, excess in enumerate(growing)
+        if number >= LEAST_OVER
+    ]
+    assert np.mean(plain) < 0.7
+    assert np.mean(plain) + 0.03 < np.mean(held.inside[LEAST_OVER:]) < 0.85
+    stopped = record([1.0] * 70 + [1e9] * 30)
+    assert stopped.widening(1000) == MOST_EXCESS
+
+
+def test_a_band_never_crosses_its_middle() -> None:
+    assert widened_band((100.0, 110.0, 400.0), 0.5) == (110.0, 110.0, 200.0)
+    assert widened_band((100.0, 110.0, 400.0), 2.0) == (50.0, 110.0, 800.0)
