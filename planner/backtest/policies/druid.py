@@ -27,7 +27,7 @@ STANDSTILL_RATE, STANDSTILL_LAG = 1.0, 10_000.0
 RATE_AVERAGE_S: Final = 900.0
 
 IDLE_WEIGHTS = (1.0, 0.3, 0.1, 0.03, 0.01)
-PERIODS_S = ((600.0, 1800.0), (120.0, 1800.0), (120.0, 900.0), (120.0, 300.0))
+PERIODS_S = ((600.0, 1800.0), (300.0, 900.0), (120.0, 900.0), (120.0, 300.0))
 
 
 @dataclass(frozen=True, slots=True)

@@ -15,10 +15,10 @@ from planner.backtest.observation import Observation
 from planner.backtest.scenario import Scenario
 
 PERIOD_S = 30.0
-TARGETS_S = (2.0, 3.0, 5.0, 10.0, 20.0, 40.0)
+TARGETS_S = (3.0, 5.0, 10.0, 20.0, 40.0)
 LOOKBACKS_S = (60.0, 120.0)
 STEPS = (2, 8)
-COOLDOWNS_S = ((90.0, 90.0), (30.0, 300.0), (30.0, 1200.0))
+COOLDOWNS_S = ((90.0, 90.0), (30.0, 1200.0), (90.0, 3600.0), (90.0, 7200.0))
 
 
 @dataclass(frozen=True, slots=True)
