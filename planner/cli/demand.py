@@ -33,7 +33,6 @@ if TYPE_CHECKING:
     from planner.model.snapshot import GroupSnapshot
     from planner.sources.prometheus import Access, GroupQuery
 
-SHOWN_WIDENING = 1.005
 STEP_S = 60.0
 """The load is taken by minute: readings further apart would hide what a minute is like."""
 
@@ -193,6 +192,7 @@ def _of_metrics(access: "Access", asked: "Sequence[GroupQuery]", group: str, spa
 
 def _print(load: ObservedLoad, loads: "Outlook") -> None:
     from planner.demand.events import describe_events
+    from planner.demand.outlook import describe_widening
 
     console = text_console()
     known = duration(60.0 * loads.minutes)
@@ -214,12 +214,8 @@ def _print(load: ObservedLoad, loads: "Outlook") -> None:
     if events := describe_events(load.events, load.until, 60.0 * loads.stretches[-1].to_minutes):
         console.print(f"Known beforehand: {events}.")
         console.print("A stretch has the highest load of its minutes, and the level is the usual load.")
-    widest = max(stretch.widened for stretch in loads.stretches)
-    if widest > SHOWN_WIDENING:
-        console.print(f"Earlier bands were too narrow, so that these are up to {widest:.2f} times wider on each side.")
-    narrowest = min(stretch.widened for stretch in loads.stretches)
-    if narrowest * SHOWN_WIDENING < 1:
-        console.print(f"Earlier bands were too wide, so that some are up to {1 / narrowest:.2f} times narrower.")
+    if note := describe_widening(loads.stretches):
+        console.print(note)
 
 
 def _row(stretch: "Stretch") -> tuple[str, ...]:

@@ -31,6 +31,8 @@ MOST_EXCESS = 4.0
 LEARNING_RATE = 0.01
 MOST_RAISED = 0.5
 """Part of what a band does not promise by which its level rises at the most: 80 % to 90 %."""
+SHOWN_WIDENING = 1.005
+"""Less is not told."""
 LEAST_RATE = 1e-9
 EVERY_MIN = 10
 """Earlier forecasts are looked at again so many minutes apart."""
@@ -71,6 +73,18 @@ class Outlook:
     stretches: tuple[Stretch, ...]
 
 
+def describe_widening(stretches: Sequence[Stretch]) -> str:
+    """Return what earlier bands made of these, for people; empty where they are as the possible loads are."""
+    widest, narrowest = (pick(stretch.widened for stretch in stretches) for pick in (max, min))
+    wider = f"up to {widest:.2f} times wider on each side" if widest > SHOWN_WIDENING else ""
+    narrower = f"up to {1 / narrowest:.2f} times narrower on each side" if narrowest * SHOWN_WIDENING < 1 else ""
+    if wider and narrower:
+        return f"Earlier bands of some stretches were too narrow, of others too wide: these are {wider} or {narrower}."
+    if wider:
+        return f"Earlier bands were too narrow, so that these are {wider}."
+    return f"Earlier bands were too wide, so that these are {narrower}." if narrower else ""
+
+
 @dataclass(slots=True)
 class _Record:
     """How the earlier forecasts of one stretch did, in order of time.
@@ -104,7 +118,7 @@ class _Record:
         1 where too few bands are over.
         """
         over = bisect_right(self.ends, minutes)
-        self.missing += LEARNING_RATE * sum(self.promised - held for held in self.inside[self.learned : over])
+        self.missing += LEARNING_RATE * sum(self.promised - inside for inside in self.inside[self.learned : over])
         self.learned = over
         if over < LEAST_OVER:
             return 1.0

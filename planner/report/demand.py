@@ -7,7 +7,7 @@ from pathlib import Path
 from statistics import mean
 
 from planner import __version__
-from planner.demand.outlook import Outlook
+from planner.demand.outlook import Outlook, describe_widening
 from planner.demand.recent import Span
 from planner.report import words
 from planner.report.doctor import check_page
@@ -116,8 +116,7 @@ def render_demand(group: str, now: datetime, spans: Sequence[Span], outlook: Out
         known=known,
         first=outlook.stretches[0],
         last=outlook.stretches[-1],
-        widest=max(stretch.widened for stretch in outlook.stretches),
-        narrowest=min(stretch.widened for stretch in outlook.stretches),
+        widening=describe_widening(outlook.stretches),
         told=chart.sentence,
         wide=charts.demand_svg(chart, charts.WIDE),
         narrow=charts.demand_svg(chart, charts.NARROW),

@@ -7,7 +7,16 @@ from datetime import timedelta
 import numpy as np
 import pytest
 
-from planner.demand.outlook import LEAST_OVER, MOST_EXCESS, Outlook, _Record, outlook, widened_band
+from planner.demand.outlook import (
+    LEAST_OVER,
+    MOST_EXCESS,
+    Outlook,
+    Stretch,
+    _Record,
+    describe_widening,
+    outlook,
+    widened_band,
+)
 from planner.model.snapshot import SeriesPoint
 from tests.builders import AT, snapshot
 
@@ -98,6 +107,21 @@ def test_while_fewer_hold_than_promised_the_bands_hold_a_larger_share_but_a_load
     assert np.mean(plain) + 0.03 < np.mean(held.inside[LEAST_OVER:]) < 0.85
     stopped = record([1.0] * 70 + [1e9] * 30)
     assert stopped.widening(1000) == MOST_EXCESS
+
+
+@pytest.mark.parametrize(
+    ("factors", "sentence"),
+    [
+        ((1.0, 1.001, 0.999), ""),
+        ((1.0, 1.2), "Earlier bands were too narrow, so that these are up to 1.20 times wider on each side."),
+        ((1.0, 0.8), "Earlier bands were too wide, so that these are up to 1.25 times narrower on each side."),
+        ((1.2, 0.8), "of others too wide: these are up to 1.20 times wider on each side or up to 1.25 times narrower"),
+    ],
+)
+def test_what_earlier_bands_made_of_these_is_told(factors: tuple[float, ...], sentence: str) -> None:
+    stretches = [Stretch(0, 5, 1.0, 2.0, 3.0, 9, 8, 0.1, factor) for factor in factors]
+    assert sentence in describe_widening(stretches)
+    assert bool(sentence) == bool(describe_widening(stretches))
 
 
 def test_a_band_never_crosses_its_middle() -> None:
