@@ -90,7 +90,7 @@ def _sampled_at_s(run: Run, policy: str) -> float | None:
 
 
 def tidy_data(run: Run, keep_days: int) -> Mapping[str, str]:
-    """Remove what runs and migrations left that are more than ``keep_days`` older than this one.
+    """Remove what runs, migrations, backtests and forecasts of loads left, more than ``keep_days`` older than this run.
 
     Returns what stays in nobody's way and could not be tidied, with the reason, the history's of this run too, and the
     files that this run has set aside.
@@ -103,9 +103,8 @@ def tidy_data(run: Run, keep_days: int) -> Mapping[str, str]:
     except StorageError as error:
         return untidied | {"old runs stay": str(error)}
     if removed:
-        log.info(
-            "%s more than %d days old removed", counted(removed, "run or migration", "runs and migrations"), keep_days
-        )
+        old = counted(removed, "run, migration or backtest", "runs, migrations and backtests")
+        log.info("%s more than %d days old removed", old, keep_days)
     return untidied
 
 

@@ -198,14 +198,24 @@ def history_folder(data: Path) -> Path:
     return data / "history"
 
 
+def backtests_folder(data: Path) -> Path:
+    """Return the folder of all backtests of the lag history."""
+    return data / "backtests"
+
+
 def backtest_rows(data: Path, until: datetime) -> Path:
     """Return the Parquet folder of all runs of a backtest of the time up to ``until``."""
-    return data / "backtests" / time_name(until) / "rows"
+    return backtests_folder(data) / time_name(until) / "rows"
+
+
+def demand_folder(data: Path) -> Path:
+    """Return the folder of all forecasts of loads."""
+    return data / "demand"
 
 
 def demand_rows(data: Path, at: datetime) -> Path:
     """Return the Parquet folder of what the load of all groups may be from ``at`` on."""
-    return data / "demand" / time_name(at) / "rows"
+    return demand_folder(data) / time_name(at) / "rows"
 
 
 def migrations_folder(data: Path) -> Path:

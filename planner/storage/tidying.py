@@ -1,4 +1,4 @@
-"""Remove what old runs and migrations left below the data folder; samples, history and calibration are not theirs."""
+"""Remove what old runs, migrations, backtests and forecasts of loads left below the data folder, and nothing else."""
 
 import shutil
 from collections.abc import Iterator
@@ -7,14 +7,21 @@ from pathlib import Path
 from typing import Final
 
 from planner.errors import StorageError
-from planner.storage.layout import is_time_name, migrations_folder, runs_folder, time_name
+from planner.storage.layout import (
+    backtests_folder,
+    demand_folder,
+    is_time_name,
+    migrations_folder,
+    runs_folder,
+    time_name,
+)
 
 _REMOVED: Final = ".removed-"
 """What the name of a folder begins with that is being removed: by the next run where this one is killed."""
 
 
 def tidy_runs(data: Path, before: datetime) -> int:
-    """Remove the folders of runs and migrations that speak of a time before ``before``; return how many.
+    """Remove the folders of runs, migrations, backtests and loads of a time before ``before``; return how many.
 
     One that was written later than that stays: a recording of last year that was replayed today. Raises
     ``StorageError`` for a folder that cannot be removed.
@@ -55,7 +62,8 @@ def _remove(folder: Path, aside: Path) -> None:
 
 
 def _parents(data: Path) -> Iterator[Path]:
-    return (parent for parent in (runs_folder(data), migrations_folder(data)) if parent.is_dir())
+    parents = (runs_folder, migrations_folder, backtests_folder, demand_folder)
+    return (parent(data) for parent in parents if parent(data).is_dir())
 
 
 def _old_folders(data: Path, before: datetime) -> Iterator[Path]:

@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 
 from planner.errors import StorageError
-from planner.storage.layout import RunFolder, history_folder, samples_folder
+from planner.storage.layout import RunFolder, backtest_rows, demand_rows, history_folder, samples_folder
 from planner.storage.tidying import tidy_runs
 
 NOW = datetime(2026, 11, 21, 12, tzinfo=UTC)
@@ -22,15 +22,21 @@ def left(folder: Path, written: datetime) -> Path:
     return folder
 
 
-def test_old_runs_and_migrations_go_and_all_else_stays(tmp_path: Path) -> None:
+def made_at(data: Path, at: datetime) -> list[Path]:
+    """Return one folder of each kind that is named by a time."""
+    rows = (backtest_rows(data, at), demand_rows(data, at))
+    return [RunFolder.of(data, at).path, RunFolder.of_migration(data, at).path, *(it.parent for it in rows)]
+
+
+def test_what_old_runs_made_goes_and_all_else_stays(tmp_path: Path) -> None:
     old, young = NOW - timedelta(days=31), NOW - timedelta(days=29)
-    gone = [left(of(tmp_path, old).path, old) for of in (RunFolder.of, RunFolder.of_migration)]
-    kept = [left(of(tmp_path, young).path, young) for of in (RunFolder.of, RunFolder.of_migration)]
+    gone = [left(folder, old) for folder in made_at(tmp_path, old)]
+    kept = [left(folder, young) for folder in made_at(tmp_path, young)]
     kept.append(left(RunFolder.of(tmp_path, old - timedelta(days=365)).path, NOW))  # an old recording, replayed today
     kept.append(left(tmp_path / "runs" / "mine", old))
     kept += [left(folder / "old", old) for folder in (history_folder(tmp_path), samples_folder(tmp_path))]
-    assert tidy_runs(tmp_path, BEFORE) == 2
-    assert [folder.exists() for folder in gone] == [False, False]
+    assert tidy_runs(tmp_path, BEFORE) == 4
+    assert [folder.exists() for folder in gone] == [False] * 4
     assert all((folder / "shop" / "plan.yaml").exists() for folder in kept)
     assert tidy_runs(tmp_path, BEFORE) == 0
 
