@@ -131,7 +131,7 @@ def keep_days_field() -> Param:
         type="integer",
         minimum=1,
         title="Days to keep",
-        description="Days of history, samples, runs, migrations and backtests to keep. Default: CONSUMER_PLANNER_KEEP_DAYS.",
+        description="Days of history, samples, runs and the like to keep. Default: CONSUMER_PLANNER_KEEP_DAYS.",
         section=LOCATIONS,
     )
 
