@@ -68,12 +68,12 @@ def task_counts(metrics: Metrics, options: DruidOptions, lowest: int, highest: i
     """Return the counts that are compared, from few to many: one for each whole number of partitions a task."""
     partitions = metrics.partitions
     a_task = partitions // metrics.tasks
-    fewest, most = min(1, partitions // highest), max(partitions, partitions // lowest)
+    fewest, most = 1, partitions
     if options.bounded:
         most = min(partitions, a_task + MOST_MORE_A_TASK)
         more = _further_steps(metrics, options.high_lag, highest) if options.high_lag > 0 else 0
-        fewest = max(fewest, a_task - MOST_FEWER_A_TASK - more)
-    counts = (-(-partitions // each) for each in range(most, max(fewest, 1) - 1, -1))
+        fewest = max(1, a_task - MOST_FEWER_A_TASK - more)
+    counts = (-(-partitions // each) for each in range(most, fewest - 1, -1))
     return list(dict.fromkeys(count for count in counts if lowest <= count <= highest))
 
 

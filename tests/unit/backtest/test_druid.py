@@ -88,5 +88,8 @@ def test_it_rests_for_half_an_hour_behind_each_change() -> None:
 
 
 def test_much_lag_and_nothing_processed_is_no_reading() -> None:
-    policy = Druid(scenario(queues=1, start=1), ANY)
-    assert [policy.decide(seen(600.0 * number, 1e6, 0.0, 1, 1.0)) for number in range(3)] == [None, None, None]
+    answers = []
+    for consumed in (0.0, 600.0):
+        policy = Druid(scenario(queues=8, highest=8, start=2), ANY)
+        answers += [policy.decide(seen(600.0 * number, 1e6, consumed * 2 * number, 2, 1.0)) for number in range(2)]
+    assert answers == [None, None, None, 8]

@@ -61,6 +61,7 @@ def test_another_future_changes_no_decision_before_it(name: str) -> None:
 def test_nobody_is_cheaper_than_the_optimum_and_the_planner_is_nearer_than_the_others() -> None:
     group = scenario(queues=8, rates=day(600), known=240)
     costs = {run.policy: run.cost_h(group.prices) for run in compare(group, POLICY_NAMES)}
+    assert tuple(costs) == POLICY_NAMES
     assert min(costs, key=lambda name: costs[name]) == "optimum"
     assert costs["planner"] == min(cost for name, cost in costs.items() if name != "optimum")
 
