@@ -1,4 +1,4 @@
-"""The policy of somebody who has none yet: what ``planner advise`` decides by and ``planner init`` writes down."""
+"""The policy of somebody who has none yet: ``planner advise`` decides by it, ``planner init`` writes it down."""
 
 from typing import TYPE_CHECKING, Any, Final
 
@@ -101,6 +101,13 @@ def policy_name(group: str) -> str:
     """Return a Kubernetes name for the group's policy: small letters, digits, points and hyphens."""
     signs = "".join(sign if sign.isascii() and (sign.isalnum() or sign in "-.") else "-" for sign in group.lower())
     return signs[:200].strip("-.") or "group"
+
+
+def without_bounds(policy: "ConsumerScalingPolicy") -> "ConsumerScalingPolicy":
+    """Return the policy with the objective of those that state no bound: the count that costs least."""
+    from planner.documents.policy_spec import ObjectiveSpec
+
+    return policy.model_copy(update={"spec": policy.spec.model_copy(update={"objective": ObjectiveSpec()})})
 
 
 def with_capacity(policy: "ConsumerScalingPolicy", messages_per_s: float) -> "ConsumerScalingPolicy":

@@ -95,7 +95,7 @@ def init(
 
     planner init -n 10.0.0.5:9876 --group shop-orders --deployment shop/orders --max 12
     """
-    from planner.cli.default_policy import default_policy
+    from planner.cli.default_policy import default_policy, without_bounds
     from planner.cli.policy_text import policy_text
 
     if capacity is not None and not 0 < capacity < inf:
@@ -108,7 +108,7 @@ def init(
     )
     sample = _sample(address, discovery)
     target = _target(sample, workload, kubeconfig)
-    policy = default_policy(address, sample, target, highest, members_per_pod, capacity)
+    policy = without_bounds(default_policy(address, sample, target, highest, members_per_pod, capacity))
     document = policy.model_dump(mode="json", by_alias=True, exclude_none=True)
     write_document(document, policy_text(policy, sample, target), to)
     doubts = list(_doubts(sample, target, members_per_pod))

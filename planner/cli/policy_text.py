@@ -4,6 +4,7 @@ import json
 from collections.abc import Iterator
 from typing import TYPE_CHECKING
 
+from planner.documents.policy_spec import DEFAULT_UTILISATION, SMALLEST_COUNT
 from planner.documents.source import KafkaSource, RocketMQSource
 from planner.model.deployments import DEPLOYMENT
 from planner.text.words import counted, queue_noun
@@ -11,6 +12,7 @@ from planner.text.words import counted, queue_noun
 if TYPE_CHECKING:
     from planner.cli.target import Target
     from planner.documents.policy import ConsumerScalingPolicy
+    from planner.documents.policy_spec import ObjectiveSpec
     from planner.model.samples import GroupSample
 
 COLUMN = 44
@@ -53,9 +55,7 @@ def _lines(policy: "ConsumerScalingPolicy", sample: "GroupSample", target: "Targ
     else:
         yield _field(2, "membersPerPod", spec.members_per_pod, "members of the group that each pod runs")
     yield "  objective:"
-    yield _field(4, "maxUtilisation", spec.objective.utilisation_bound, "of what the busiest consumer can do")
-    yield _field(4, "backlogGoneSeconds", _plain(spec.objective.backlog_gone_seconds), "a backlog is gone by then")
-    yield _comment(4, "oldestMessageSeconds: 60", "how long a new message may wait")
+    yield from _objective(spec.objective)
     if spec.capacity is None:
         yield _comment(2, "capacity: {messagesPerSecond: 50}", "of one consumer, if you know it; learned otherwise")
     else:
@@ -75,6 +75,18 @@ def _lines(policy: "ConsumerScalingPolicy", sample: "GroupSample", target: "Targ
         yield _field(4, "clientVersion", spec.timing.client_version, "supposed: your Java client, or librdkafka 2.12.1")
         yield _field(4, "brokerVersion", spec.timing.broker_version, "assumed: no group reports it")
         yield _comment(4, 'settings: {"session.timeout.ms": 45000}', "where your clients differ from the defaults")
+
+
+def _objective(objective: "ObjectiveSpec") -> Iterator[str]:
+    if objective.decides_by == SMALLEST_COUNT:
+        yield _field(4, "maxUtilisation", objective.utilisation_bound, "of what the busiest consumer can do")
+        yield _field(4, "backlogGoneSeconds", _plain(objective.backlog_gone_seconds), "a backlog is gone by then")
+        yield _comment(4, "oldestMessageSeconds: 60", "how long a new message may wait")
+        return
+    yield _field(4, "lateAfterSeconds", _plain(objective.late_after_seconds), "a message that waits longer is late")
+    yield _field(4, "podStartSeconds", _plain(objective.pod_start_seconds), "until a new consumer works")
+    yield _comment(4, f"maxUtilisation: {DEFAULT_UTILISATION}", "a bound besides: of what the busiest consumer can do")
+    yield _comment(2, "prices: {lateMinuteSeconds: 3600}", "a minute with a late message, in seconds of one consumer")
 
 
 def _of_target(target: "Target | None") -> str:

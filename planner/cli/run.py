@@ -52,13 +52,14 @@ def run(
         Path | None, typer.Option(help="Folder for a copy of every plan, under the plan's own name.")
     ] = None,
     observe_seconds: Annotated[
-        int,
+        int | None,
         typer.Option(
             min=0,
             max=LONGEST_S,
             help="How long to watch, a sample every 5 s. Groups that planner sample covers are looked at once.",
+            show_default=f"{OBSERVE_S}, or half of --every where that is less",
         ),
-    ] = OBSERVE_S,
+    ] = None,
     every: Annotated[
         str | None,
         typer.Option(help="Run again and again, a start every 30s, 5m or 1h; without it once.", show_default=False),
@@ -95,16 +96,18 @@ def run(
     wishes = Wishes(page, plans)
     period = None if every is None else period_s(every)
     location = policy_location(policies, kubeconfig)
-    schedule = Schedule(location, data, observe_seconds, jobs, keep_days, kubeconfig, period)
+    schedule = Schedule(location, data, watch_s(observe_seconds, period), jobs, keep_days, kubeconfig, period)
     standing = StandingDecisions()
     if period is None:
         _raise_failures(*_once(schedule, wishes, standing, form, output))
         return
-    for _ in _starts(period):
+    for began in _starts(period):
         try:
             _raise_failures(*_once(schedule, wishes, standing, form, output))
         except PlannerError as error:
             errors.print(f"planner: {error}", style="red")
+        if (took := time.monotonic() - began) > period:
+            errors.print(_took_too_long(took, period), style="yellow")
 
 
 @dataclass(frozen=True, slots=True)
@@ -150,13 +153,38 @@ def period_s(text: str) -> int:
     return int(match[1]) * _UNITS[match[2]]
 
 
-def _starts(seconds: int) -> Iterator[None]:
-    """Yield at each start; one whose time passed during the run before comes at once, others are not made up for."""
+def watch_s(stated: int | None, period: int | None) -> int:
+    """Return for how many seconds a run watches: so that it can end within the period, in seconds, of ``--every``.
+
+    Raises ``BadInputError`` for a longer watch that was asked for.
+    """
+    if stated is None:
+        return OBSERVE_S if period is None else min(OBSERVE_S, period // 2)
+    if period is not None and stated > period:
+        raise BadInputError(
+            f"option --observe-seconds: found {stated}, expected at most the {period} s of --every, as the next run "
+            "begins then: watch for less, or run less often"
+        )
+    return stated
+
+
+def _took_too_long(took_s: float, period: int) -> str:
+    return (
+        f"planner: this run took {duration(took_s)}, longer than the {duration(period)} of --every, so that the next "
+        "one begins at once: run less often, with more --jobs, or with --no-page"
+    )
+
+
+def _starts(seconds: int) -> Iterator[float]:
+    """Yield the time of each start, by ``time.monotonic``.
+
+    One whose time passed during the run before comes at once, others are not made up for.
+    """
     due = time.monotonic()
     while True:
         time.sleep(max(0.0, due - time.monotonic()))
         due = max(due, time.monotonic() - seconds) + seconds
-        yield
+        yield time.monotonic()
 
 
 def _once(

@@ -8,6 +8,7 @@ from planner.decision.decision import DecisionBill, Rejection
 from planner.decision.least_cost import CountBills
 from planner.decision.misses import recovery_s
 from planner.decision.objective import Objective
+from planner.decision.pace import keeps_up
 from planner.decision.verdicts import Verdict, can_be_chosen
 from planner.model.snapshot import GroupSnapshot
 from planner.simulation.outcome import CandidateOutcome
@@ -99,19 +100,26 @@ def describe_left_out(snapshot: GroupSnapshot) -> str:
     )
 
 
-def describe_by_bill(bill: DecisionBill, current: int, chosen: Verdict, late: str) -> str:
+def describe_by_bill(bill: DecisionBill, snapshot: GroupSnapshot, chosen: Verdict, late: str) -> str:
     """Return why a count won by its bill; ``late`` says why messages are late with any count, where they are."""
-    why = describe_choice(bill, current, chosen.outcome.count) + _backlog(chosen.outcome)
+    why = describe_choice(bill, snapshot.count, chosen.outcome.count)
+    if not keeps_up(snapshot):
+        why += _backlog(chosen.outcome, by_bill=True)
     return f"{late}; {why}" if late else why
 
 
-def _backlog(outcome: CandidateOutcome) -> str:
+def _backlog(outcome: CandidateOutcome, *, by_bill: bool = False) -> str:
+    """Say when the backlog is gone at the recent upper rate; a bill goes by possible loads, which may be lower."""
     if outcome.lag is None:
         return "; how long the backlog takes is not known, as not every offset is committed yet"
     if not outcome.lag:
         return ""
-    gone = "never be gone" if outcome.drain_s is None else f"be gone after {duration(outcome.drain_s)}"
-    return f" and the backlog of {counted(outcome.lag, 'message')} will {gone}"
+    backlog = f"the backlog of {counted(outcome.lag, 'message')}"
+    if outcome.drain_s is not None:
+        return f" and {backlog} will be gone after {duration(outcome.drain_s)}"
+    if by_bill:
+        return f"; at the recent upper rate {backlog} would not be gone"
+    return f" and {backlog} will never be gone"
 
 
 def _wait(outcome: CandidateOutcome, objective: Objective) -> str:

@@ -122,7 +122,7 @@ def _explain(
     ``late`` says why messages are late with any count, where they are.
     """
     if bill is not None:
-        why = describe_by_bill(bill, snapshot.count, chosen, late)
+        why = describe_by_bill(bill, snapshot, chosen, late)
         events = name_events(snapshot, objective, bill.horizon_seconds)
     else:
         why = describe_chosen(chosen, objective, event_rise(snapshot, objective))

@@ -46,6 +46,8 @@ def _reason_at_best(snapshot: GroupSnapshot, objective: Objective, at_best: Hold
         return blocked(snapshot) or (HoldCause.SLOW_MEMBERS, slow(capacity))
     if cause is HoldCause.NO_COUNT_MEETS:
         return beyond_any_count(snapshot, objective, why)
+    if capacity is not None and capacity.is_lower_bound and (reason := _keeps_up(snapshot, objective, capacity)):
+        return blocked(snapshot) or reason
     smallest = "" if objective.wait is not None else ", and no smaller count meets the objective"
     return blocked(snapshot) or _refuted_by_backlog(snapshot) or (cause, f"{why}{smallest}")
 
@@ -74,12 +76,17 @@ def _reason_not_to_grow(snapshot: GroupSnapshot, objective: Objective, capacity:
         return None
     if (block := blocked(snapshot)) is not None:
         return block
-    if keeps_up(snapshot) and event_rise(snapshot, objective) == 1.0:
-        return HoldCause.RIGHT_ALREADY, (
-            f"{pods(snapshot.count, len(snapshot.clients))} keep up, nothing but the last {duration(KEEPS_UP_S)} of "
-            f"arrivals waits; whether fewer would do is not known, as what one can do is known as {capacity.source}"
-        )
-    return HoldCause.UNKNOWN_CAPACITY, _perhaps_enough(capacity)
+    return _keeps_up(snapshot, objective, capacity) or (HoldCause.UNKNOWN_CAPACITY, _perhaps_enough(capacity))
+
+
+def _keeps_up(snapshot: GroupSnapshot, objective: Objective, capacity: Capacity) -> HoldReason | None:
+    """Return that the group keeps up and a bound from below does not show whether fewer would, ``None`` otherwise."""
+    if not keeps_up(snapshot) or event_rise(snapshot, objective) != 1.0:
+        return None
+    return HoldCause.RIGHT_ALREADY, (
+        f"{pods(snapshot.count, len(snapshot.clients))} keep up, nothing but the last {duration(KEEPS_UP_S)} of "
+        f"arrivals waits; whether fewer would do is not known, as what one can do is known as {capacity.source}"
+    )
 
 
 def _perhaps_enough(capacity: Capacity) -> str:
