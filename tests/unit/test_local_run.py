@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 
 from planner import pipeline
-from planner.cli.run import period_s
+from planner.cli.run import period_s, watch_s
 from planner.documents.data import OUTCOMES, SNAPSHOT
 from planner.errors import BadInputError
 from planner.policies.fleet import keep_fleet, read_fleet
@@ -113,6 +113,14 @@ def test_a_copy_that_cannot_be_written_is_that_policys_failure(tmp_path: Path) -
     (served,) = serve(run, ["shop"], Wishes(with_pages=False, plans=tmp_path / "plans"))
     assert served.decided["to"] is None
     assert "cannot be written" in served.decided["reason"]
+
+
+def test_a_watch_ends_within_the_period_unless_somebody_asks_for_more_which_is_refused() -> None:
+    """Red when ``--every 30s`` without another word watches for a minute, so that a run begins each minute."""
+    assert [watch_s(None, period) for period in (None, 30, 90, 600)] == [60, 15, 45, 60]
+    assert [watch_s(stated, period) for stated, period in ((0, 30), (30, 30), (300, None))] == [0, 30, 300]
+    with pytest.raises(BadInputError, match="found 60, expected at most the 30 s of --every"):
+        watch_s(60, 30)
 
 
 def test_times_and_folders_that_cannot_be_are_refused_at_once(tmp_path: Path) -> None:

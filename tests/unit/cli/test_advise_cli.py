@@ -14,7 +14,7 @@ from planner.cli.address import Address
 from planner.cli.advice_output import document
 from planner.cli.advise_view import headline, row
 from planner.cli.concluding import Conclusion, conclude
-from planner.cli.default_policy import default_highest, default_policy, policy_name, with_window
+from planner.cli.default_policy import default_highest, default_policy, policy_name, with_window, without_bounds
 from planner.cli.policy_text import policy_text
 from planner.cli.target import SHOWN, Target, doubts
 from planner.cli.watching import GroupWatch
@@ -176,6 +176,18 @@ def test_the_written_policy_reads_back_as_it_was_and_explains_each_field(
     assert parse_policy(text, "policy.yaml") == policy
     bare = [line for line in text.splitlines() if ": " in line and "#" not in line and not line.startswith(("a", "k"))]
     assert bare == []
+
+
+def test_the_policy_that_init_writes_states_no_bound_and_is_decided_by_what_counts_cost() -> None:
+    sample = watch(1)[0]
+    policy = without_bounds(default_policy(ADDRESS, sample))
+    text = policy_text(policy, sample, None)
+    read = parse_policy(text, "policy.yaml")
+    assert read == policy
+    assert read.spec.objective.decides_by == "Horizon"
+    assert read.spec.objective.utilisation_bound == float("inf")
+    assert "    # maxUtilisation: 0.8" in text
+    assert parse_policy(text.replace("# maxUtilisation", "maxUtilisation"), "p").spec.objective.decides_by == "Horizon"
 
 
 def test_the_written_policy_has_the_facts_of_the_deployment() -> None:

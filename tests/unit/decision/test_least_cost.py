@@ -81,6 +81,27 @@ def test_a_calm_group_of_the_right_size_holds_and_shows_its_bill() -> None:
     assert "the least of all counts" in decision.reason
 
 
+def test_where_nobody_was_busy_the_count_is_right_and_whether_fewer_would_do_is_said_to_be_unknown() -> None:
+    """Red when a bound from below is taken for what a consumer can do: nobody knows that one would be late."""
+    least = Capacity(100.0, "at least 100 messages/s, the most that one did", low=100.0, is_lower_bound=True)
+    decision = weighed(replace(snapshot(clients=clients(2), recent=past([160.0] * 360)), capacity=least))
+    assert decision.hold_cause is HoldCause.RIGHT_ALREADY
+    assert "whether fewer would do is not known, as what one can do is known as at least 100" in decision.reason
+    assert decision.bill is not None
+    fewer = weighed(replace(snapshot(clients=clients(8), recent=past([160.0] * 360)), capacity=least))
+    assert fewer.target == 2
+
+
+def test_a_backlog_is_told_where_more_waits_than_the_last_seconds_bring_and_never_said_to_stay_for_good() -> None:
+    """Loads may fall: by the recent upper rate alone nobody says that a backlog never goes."""
+    few = weighed(snapshot(clients=clients(8), lags=dict.fromkeys(queues(), 20), recent=past([160.0] * 360)))
+    assert "backlog" not in few.reason
+    many = weighed(snapshot(clients=clients(8), lags=dict.fromkeys(queues(), 2000), recent=past([160.0] * 360)))
+    assert "the backlog of 32,000 messages will be gone after" in many.reason
+    rising = snapshot(capacity=65.0, rates=dict.fromkeys(queues(), 80.0), lags=dict.fromkeys(queues(), 2000))
+    assert "; at the recent upper rate the backlog of 32,000 messages would not be gone" in weighed(rising).reason
+
+
 def test_a_group_that_falls_behind_grows_and_late_minutes_are_what_it_saves() -> None:
     taken = snapshot(capacity=65.0, lags=dict.fromkeys(queues(), 1000), recent=past([160.0] * 360))
     decision = weighed(taken)
