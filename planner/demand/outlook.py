@@ -32,7 +32,7 @@ LEARNING_RATE = 0.01
 MOST_RAISED = 0.5
 """Part of what a band does not promise by which its level rises at the most: 80 % to 90 %."""
 SHOWN_WIDENING = 1.005
-"""Less is not told."""
+"""A smaller factor is not mentioned."""
 LEAST_RATE = 1e-9
 EVERY_MIN = 10
 """Earlier forecasts are looked at again so many minutes apart."""

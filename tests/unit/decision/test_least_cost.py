@@ -92,7 +92,7 @@ def test_where_nobody_was_busy_the_count_is_right_and_whether_fewer_would_do_is_
     assert fewer.target == 2
 
 
-def test_a_backlog_is_told_where_more_waits_than_the_last_seconds_bring_and_never_said_to_stay_for_good() -> None:
+def test_a_backlog_is_named_where_more_waits_than_the_last_seconds_bring_and_never_said_to_stay_for_good() -> None:
     """Loads may fall: by the recent upper rate alone nobody says that a backlog never goes."""
     few = weighed(snapshot(clients=clients(8), lags=dict.fromkeys(queues(), 20), recent=past([160.0] * 360)))
     assert "backlog" not in few.reason

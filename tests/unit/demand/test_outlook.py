@@ -118,7 +118,7 @@ def test_while_fewer_hold_than_promised_the_bands_hold_a_larger_share_but_a_load
         ((1.2, 0.8), "of others too wide: these are up to 1.20 times wider on each side or up to 1.25 times narrower"),
     ],
 )
-def test_what_earlier_bands_made_of_these_is_told(factors: tuple[float, ...], sentence: str) -> None:
+def test_what_earlier_bands_made_of_these_is_one_sentence(factors: tuple[float, ...], sentence: str) -> None:
     stretches = [Stretch(0, 5, 1.0, 2.0, 3.0, 9, 8, 0.1, factor) for factor in factors]
     assert sentence in describe_widening(stretches)
     assert bool(sentence) == bool(describe_widening(stretches))
