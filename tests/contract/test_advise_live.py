@@ -52,7 +52,8 @@ def test_three_default_kafka_consumers_are_too_few(kafka_cluster: KafkaCluster, 
     assert SNAPSHOT.read(snap).window_s < LONGEST_S
     assert written.returncode == 0, written.stderr
     assert "Members share an address: state in spec.membersPerPod" in written.stdout
-    assert read_policy(policy).spec.source.group == "advised"
+    read = read_policy(policy).spec
+    assert (read.source.group, read.objective.decides_by) == ("advised", "Horizon")
 
 
 def test_a_rocketmq_installation_is_sorted_by_what_is_to_be_gained(
