@@ -1,4 +1,4 @@
-"""The policy of somebody who has none yet: ``planner advise`` decides by it, ``planner init`` writes it down."""
+"""The policy of somebody who has none yet: of ``planner advise`` with bounds, of ``planner init`` without them."""
 
 from typing import TYPE_CHECKING, Any, Final
 

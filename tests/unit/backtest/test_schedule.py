@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 
 from planner.backtest.play import play
-from planner.backtest.policies.schedule import Schedule, schedule_grid, stretch_of
+from planner.backtest.policies.schedule import schedule_grid, stretch_of
 from tests.backtest_builders import scenario
 
 HOUR_MIN = 60
@@ -52,7 +52,3 @@ def test_the_utilisation_bounds_the_busiest_consumer(utilisation: str, expected:
     policies = [it for it in schedule_grid(group) if "each 4 h" in it.tuning and f"at {utilisation}" in it.tuning]
     assert len(policies) == 4
     assert {policy._counts[0] for policy in policies} == {expected}
-
-
-def test_grids_hold_schedules_alone() -> None:
-    assert all(isinstance(policy, Schedule) for policy in schedule_grid(scenario(rates=days(1, {}))))
