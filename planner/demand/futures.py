@@ -17,6 +17,7 @@ from planner.demand.reversion import DEFAULT_REVERSION, ReversionSettings, expec
 from planner.demand.series import LEAST_LOAD, MINUTES_A_DAY, Floats, LoadSeries, Minutes
 
 LEAST_SQUARE = 1e-6
+UNKNOWN_QUANTILES = np.array([-1.5, -0.8, -0.3, 0.0, 0.3, 0.8, 1.5, 2.0])
 
 
 @dataclass(frozen=True, slots=True)
@@ -48,7 +49,9 @@ class FutureSettings:
     least_minutes: int = 60
     """How many minutes of forecasts that are over there must be: those of fewer minutes are nearly one and the same."""
     unknown_deviation: float = 0.25
-    """Standard deviation of the logarithm after an hour, where there is no history to take errors from."""
+    """Standard deviation of the logarithm after an hour at least, where there are no whole paths of errors."""
+    unknown_minutes: int = 180
+    """The errors of the level in so many minutes may make it larger."""
     largest_ratio: float = 20.0
     reversion: ReversionSettings = DEFAULT_REVERSION
 
@@ -59,8 +62,9 @@ DEFAULT_FUTURES = FutureSettings()
 def futures(series: LoadSeries, bins: Sequence[int], settings: FutureSettings = DEFAULT_FUTURES) -> Floats:
     """Return possible mean loads in the coming bins; shape (paths, bins), in the unit of the series.
 
-    ``bins`` are lengths in minutes. Without enough history the paths are quantiles of a random walk around the level
-    that is wider than usual loads. Raises ``ValueError`` for a series without any minute.
+    ``bins`` are lengths in minutes. Without enough history the paths are quantiles around the level: those of a random
+    walk that is wider than usual loads, or wider yet where the level missed by more in the minutes that are known.
+    Raises ``ValueError`` for a series without any minute.
     """
     if not len(series):
         raise ValueError("a series without any minute has no level")
@@ -68,7 +72,7 @@ def futures(series: LoadSeries, bins: Sequence[int], settings: FutureSettings = 
     origins = _origins(len(series), int(edges[-1]), settings, _is_observed_behind(series, int(edges[-1]), settings))
     level = float(series.level[-1])
     if not len(origins):
-        return level * _unknown(edges, settings)
+        return level * _unknown(series, edges, settings)
     origins = np.concatenate([origins, _similar(series, int(edges[-1]), settings)])
     sums = series.summed[origins[:, None] + 1 + edges]
     means = np.diff(sums, axis=1) / np.diff(edges)
@@ -147,8 +151,32 @@ def _in_usual_ones(values: Floats, value: float) -> Floats:
     return np.asarray((values - value) ** 2 / (np.mean(values**2) + LEAST_SQUARE))
 
 
-def _unknown(edges: Minutes, settings: FutureSettings) -> Floats:
-    """Return ratios to the level: quantiles of a random walk whose deviation is known for an hour."""
-    quantiles = np.array([-1.5, -0.8, -0.3, 0.0, 0.3, 0.8, 1.5, 2.0])
-    middle = (edges[:-1] + edges[1:]) / 2
-    return np.asarray(np.exp(settings.unknown_deviation * np.sqrt(middle / 60) * quantiles[:, None]))
+def _unknown(series: LoadSeries, edges: Minutes, settings: FutureSettings) -> Floats:
+    """Return ratios to the level: quantiles with the deviation of a random walk, or of the level's own errors.
+
+    Upwards they are linear in the deviation: as a log-normal load the futures of one that swings would in the mean be
+    far above what it ever was.
+    """
+    walk = settings.unknown_deviation * np.sqrt((edges[:-1] + edges[1:]) / 120)
+    distances = np.maximum(walk, _level_errors(series, edges, settings)) * UNKNOWN_QUANTILES[:, None]
+    return np.asarray(np.where(distances > 0, 1.0 + distances, np.exp(distances)))
+
+
+def _level_errors(series: LoadSeries, edges: Minutes, settings: FutureSettings) -> Floats:
+    """Return the root mean square of the logarithm by which the level missed each stretch so far.
+
+    Of a stretch that never was over it is that of the one before, as it is hardly smaller; 0 where no stretch was.
+    """
+    size, largest = len(series), np.log(settings.largest_ratio)
+    origins = np.arange(max(size - settings.unknown_minutes, 0), size - 1)
+    origins = origins[(np.diff(series.observed)[origins + 1] > 0) & (series.level[origins] > LEAST_LOAD)]
+    is_over = origins[:, None] + edges[1:] < size
+    over = is_over.sum(axis=0)
+    if not over[0]:
+        return np.zeros(len(over))
+    sums = series.summed[np.minimum(origins[:, None] + 1 + edges, size)]
+    came = np.diff(sums, axis=1) / np.diff(edges)
+    misses = np.log(np.maximum(came, LEAST_LOAD) / series.level[origins][:, None])
+    squares = np.where(is_over, np.clip(misses, -largest, largest) ** 2, 0.0).sum(axis=0)
+    known = np.sqrt(squares[over > 0] / over[over > 0])
+    return np.concatenate((known, np.full(len(over) - len(known), known[-1])))

@@ -97,7 +97,8 @@ def test_the_same_snapshot_gives_the_same_plan_byte_for_byte(folder: Path) -> No
 
 @pytest.mark.slow
 def test_a_policy_that_weighs_decides_by_a_bill_which_replays_byte_for_byte(folder: Path) -> None:
-    weighing = POLICY.replace("{maxUtilisation: 0.8, backlogGoneSeconds: 600}", "{rule: Horizon}")
+    rule = "{rule: Horizon}\n  prices: {lateMinuteSeconds: 7200}"
+    weighing = POLICY.replace("{maxUtilisation: 0.8, backlogGoneSeconds: 600}", rule)
     (folder / "weighing.yaml").write_text(weighing)
     options = ("-p", "weighing.yaml", "--at", "snapshot")
     plans = [planner("plan", "snap.json", *options, "-o", "-", cwd=folder).stdout for _ in (1, 2)]

@@ -6,7 +6,7 @@ import pytest
 from planner.decision.horizon import DEFAULT_HORIZON, horizon_periods
 from planner.demand.futures import DEFAULT_FUTURES, FutureSettings, futures
 from planner.demand.reversion import ReversionSettings
-from planner.demand.series import LevelSettings, LoadSeries
+from planner.demand.series import Floats, LevelSettings, LoadSeries
 from planner.snapshot.settings import RECENT
 
 
@@ -102,6 +102,46 @@ def test_without_history_the_futures_are_wide_around_the_level() -> None:
     assert ahead[:, 1].min() < 8.0
     assert ahead[:, 1].max() > 12.0
     assert np.ptp(ahead[:, 0]) < np.ptp(ahead[:, 1])
+
+
+def test_what_the_known_minutes_swung_by_is_in_the_first_futures() -> None:
+    """A load between 15 and 105 within half an hour comes to lie in the next stretches' bands mostly, a calm one too."""
+    swinging = 60.0 + 45.0 * np.sin(np.arange(180) * 2 * np.pi / 31)
+    bins = (5, 10, 15)
+    edges = np.concatenate(([0], np.cumsum(bins)))
+
+    def inside(load: Floats) -> float:
+        series, hits = LoadSeries(load=load), []
+        for known in range(60, 150):
+            low, high = np.percentile(futures(series.known_after(known), bins), (10, 90), axis=0)
+            came = np.diff(series.summed[known + edges]) / bins
+            hits.append((low <= came) & (came <= high))
+        return float(np.mean(hits))
+
+    assert 0.5 < inside(swinging) < 1.0
+    assert inside(np.full(180, 60.0)) == 1.0
+
+
+def test_a_stretch_that_never_was_over_is_as_wide_as_the_longest_that_was() -> None:
+    load = np.tile([10.0, 10.0, 40.0, 40.0], 5)
+    ahead = np.ptp(futures(LoadSeries(load=load), (1, 5, 30)), axis=0)
+    assert ahead[2] == pytest.approx(ahead[1])
+    assert ahead[2] > 2 * np.ptp(futures(LoadSeries(load=np.full(20, 20.0)), (1, 5, 30))[:, 2])
+
+
+def test_a_first_rise_from_almost_nothing_makes_no_futures_without_bound() -> None:
+    ahead = futures(LoadSeries(load=[0.0, 0.0, 1e-4, 500.0, 500.0]), (1, 5))
+    assert np.isfinite(ahead).all()
+    assert ahead.max() <= DEFAULT_FUTURES.largest_ratio * 500.0
+    assert not futures(LoadSeries(load=[0.0] * 5), (1, 5)).any()
+
+
+def test_a_mean_of_ten_minutes_shows_no_errors_within_it() -> None:
+    """Within one span each minute is like the last: nobody saw them."""
+    load = np.repeat([10.0, 40.0, 10.0, 40.0], 10)
+    averaged = np.tile([False] + [True] * 9, 4)
+    of_spans = np.ptp(futures(LoadSeries(load=load, averaged=averaged), (1,)))
+    assert of_spans > 2 * np.ptp(futures(LoadSeries(load=load), (1,)))
 
 
 def test_a_series_grows_beyond_its_first_size() -> None:
