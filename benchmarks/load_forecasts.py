@@ -43,13 +43,23 @@ RULES = {
 }
 
 
+FIRST_RULES = {AS_IT_IS: DEFAULT_FUTURES, "a fixed deviation": FutureSettings(unknown_minutes=0)}
+FIRST_STARTS = 150
+FIRST_MINUTES = 180
+"""So many minutes are known at the most where nothing was known before them."""
+
+
 @dataclass(frozen=True)
 class Forecasts:
-    """What came of one trace's forecasts: losses by rule, and the share of bands that held what came, by stretch."""
+    """What came of one trace's forecasts: losses by rule, and the share of bands that held what came, by stretch.
+
+    ``first`` has the shares of bands of 80 % in the first three hours of a group of which nothing was known, by rule.
+    """
 
     name: str
     losses: dict[str, Floats]
     coverages: tuple[Floats, ...]
+    first: dict[str, Floats]
 
 
 def load_of(recipe: Recipe, traces: Path) -> MinuteLoad:
@@ -67,7 +77,8 @@ def forecasts_of(recipe: Recipe, traces: Path) -> Forecasts:
     series = LoadSeries(load=load.rates, averaged=load.averaged)
     losses = {name: _losses(series, partial(_quantiles, settings=settings)) for name, settings in RULES.items()}
     losses |= {"the level": _losses(series, _level), "a day ago": _losses(series, _a_day_ago)}
-    return Forecasts(recipe.name, losses, tuple(_coverage(load, band) for band in BANDS))
+    first = {name: _first_coverage(load, settings) for name, settings in FIRST_RULES.items()}
+    return Forecasts(recipe.name, losses, tuple(_coverage(load, band) for band in BANDS), first)
 
 
 def _losses(series: LoadSeries, rule: Callable[[LoadSeries], Floats]) -> Floats:
@@ -114,6 +125,22 @@ def _coverage(load: MinuteLoad, band: Band) -> Floats:
     return np.asarray(inside / forecasts)
 
 
+def _first_coverage(load: MinuteLoad, settings: FutureSettings) -> Floats:
+    """Return which share of the bands held what came, by stretch, each of ``FIRST_STARTS`` begun with nothing known."""
+    edges = np.concatenate(([0], np.cumsum(BINS_MIN)))
+    span = FIRST_MINUTES + int(edges[-1])
+    inside = []
+    for start in np.linspace(0, len(load.rates) - span, FIRST_STARTS).astype(int).tolist():
+        whole = LoadSeries(load=load.rates[start : start + span], averaged=load.averaged[start : start + span])
+        for known in range(EVERY_MIN, FIRST_MINUTES, EVERY_MIN):
+            series = whole.known_after(known)
+            if series.level[-1] > 0:
+                low, high = np.percentile(futures(series, BINS_MIN, settings), BANDS[0], axis=0)
+                came = np.diff(whole.summed[known + edges]) / np.diff(edges)
+                inside.append((low <= came) & (came <= high))
+    return np.asarray(np.mean(inside, axis=0))
+
+
 def tables(found: Sequence[Forecasts]) -> Iterator[str]:
     """Yield losses over the level's, then coverages, a line for each trace."""
     rules = [*RULES, "a day ago"]
@@ -130,6 +157,13 @@ def tables(found: Sequence[Forecasts]) -> Iterator[str]:
         yield "|---|" + "---|" * len(columns)
         for one in found:
             yield f"| {one.name} | {' | '.join(f'{share:.0%}' for share in one.coverages[number])} |"
+
+
+    yield f"\n| nothing known before: inside the band of 80 % | {' | '.join(FIRST_RULES)} |"
+    yield "|---|" + "---|" * len(FIRST_RULES)
+    for one in found:
+        shares = [", ".join(f"{share:.0%}" for share in one.first[rule]) for rule in FIRST_RULES]
+        yield f"| {one.name} | {' | '.join(shares)} |"
 
 
 def main() -> None:
