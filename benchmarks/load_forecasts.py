@@ -158,7 +158,6 @@ def tables(found: Sequence[Forecasts]) -> Iterator[str]:
         for one in found:
             yield f"| {one.name} | {' | '.join(f'{share:.0%}' for share in one.coverages[number])} |"
 
-
     yield f"\n| nothing known before: inside the band of 80 % | {' | '.join(FIRST_RULES)} |"
     yield "|---|" + "---|" * len(FIRST_RULES)
     for one in found:

@@ -130,10 +130,17 @@ def test_a_stretch_that_never_was_over_is_as_wide_as_the_longest_that_was() -> N
 
 
 def test_a_first_rise_from_almost_nothing_makes_no_futures_without_bound() -> None:
-    ahead = futures(LoadSeries(load=[0.0, 0.0, 1e-4, 500.0, 500.0]), (1, 5))
-    assert np.isfinite(ahead).all()
-    assert ahead.max() <= DEFAULT_FUTURES.largest_ratio * 500.0
+    risen = LoadSeries(load=[0.0, 0.0, 1e-4, 500.0])
+    ahead = futures(risen, (1, 5))
+    assert ahead.max() <= (1.0 + 2.0 * np.log(DEFAULT_FUTURES.largest_ratio)) * risen.level[-1]
     assert not futures(LoadSeries(load=[0.0] * 5), (1, 5)).any()
+
+
+def test_errors_of_the_level_are_those_of_the_last_minutes_alone() -> None:
+    swung, calm = LoadSeries(load=[10.0, 40.0] * 15 + [20.0] * 60), LoadSeries(load=[20.0] * 90)
+    alone = FutureSettings(least_paths=10**6, unknown_minutes=30)
+    widths = [np.ptp(futures(series, (1, 5), alone) / series.level[-1], axis=0) for series in (swung, calm)]
+    assert widths[0] == pytest.approx(widths[1])
 
 
 def test_a_mean_of_ten_minutes_shows_no_errors_within_it() -> None:
