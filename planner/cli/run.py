@@ -37,6 +37,8 @@ def run(
     policies: Annotated[
         str,
         typer.Option(
+            "--policies",
+            "-p",
             metavar="FOLDER|k8s://NAMESPACE",
             help="Folder of ConsumerScalingPolicy files, or a namespace that holds them as objects.",
             show_default=False,

@@ -31,6 +31,8 @@ def sample(
     policies: Annotated[
         str,
         typer.Option(
+            "--policies",
+            "-p",
             metavar="FOLDER|k8s://NAMESPACE",
             help="Folder of ConsumerScalingPolicy files, or a namespace that holds them as objects.",
             show_default=False,

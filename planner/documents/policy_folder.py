@@ -26,6 +26,8 @@ def read_policies(folder: Path) -> Sequence[ConsumerScalingPolicy]:
 
 def policy_files(folder: Path) -> Sequence[Path]:
     """Return the policy files of the folder by name. Raises ``BadInputError`` when there is none."""
+    if folder.is_file():
+        raise BadInputError(f"policy folder {folder} is a file: name the folder that holds it")
     if not folder.is_dir():
         raise BadInputError(f"policy folder {folder} does not exist: create it and put a {KIND} YAML file into it")
     files = sorted(path for path in folder.iterdir() if path.suffix in (".yaml", ".yml"))

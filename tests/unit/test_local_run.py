@@ -130,4 +130,7 @@ def test_times_and_folders_that_cannot_be_are_refused_at_once(tmp_path: Path) ->
             period_s(text)
     command = ("run", "--policies", tmp_path / "absent", "--data", tmp_path, "--observe-seconds", 0, "--no-page")
     refused(planner(*command), 2, "policy folder", "does not exist")
+    (tmp_path / "shop.yaml").write_text("")
+    by_file = ("run", "-p", tmp_path / "shop.yaml", "--data", tmp_path)
+    refused(planner(*by_file), 2, "shop.yaml is a file: name the folder that holds it")
     refused(planner(*command, "--every", "often"), 2, "option --every")

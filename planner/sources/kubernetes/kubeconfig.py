@@ -1,12 +1,14 @@
 """Kubeconfigs: which one says how to reach an API server, and what the official client makes of it."""
 
 import logging
+import os
 from pathlib import Path
 from typing import Any
 
 import yaml
 from kubernetes import client as official
 from kubernetes import config as official_loaders
+from kubernetes.config import kube_config
 from kubernetes.config.config_exception import ConfigException
 
 from planner.documents.tenant_files import tenant_file
@@ -29,11 +31,19 @@ def load_kubeconfig(kubeconfig: Path | str | None, context: str | None, deadline
     try:
         call_within(deadline_s, what, lambda: _load(configuration, content, context))
     except (ConfigException, OSError, yaml.YAMLError, KeyError, TypeError, ValueError) as error:
-        raise BadInputError(
-            f"{what}{f', context {context},' if context else ''} cannot be used: {excerpt(str(error))}: name a file "
-            "that kubectl works with"
-        ) from error
+        raise _unusable(f"{what}{f', context {context},' if context else ''}", kubeconfig, error) from error
     return configuration
+
+
+def _unusable(what: str, kubeconfig: Path | str | None, error: Exception) -> BadInputError:
+    """Return what is wrong with ``what``: for a default one that is no file at all, where it was looked for."""
+    default = kube_config.KUBE_CONFIG_DEFAULT_LOCATION
+    if kubeconfig is None and not any(Path(name).expanduser().exists() for name in default.split(os.pathsep) if name):
+        return BadInputError(
+            f"found no kubeconfig at {default}, and this is no pod: name a file that kubectl works with, by "
+            "--kubeconfig or KUBECONFIG"
+        )
+    return BadInputError(f"{what} cannot be used: {excerpt(str(error))}: name a file that kubectl works with")
 
 
 def _kubeconfig_of(reference: str) -> Json:
@@ -57,9 +67,7 @@ def own_namespace(kubeconfig: Path | None) -> str:
         _, current = official_loaders.list_kube_config_contexts(None if kubeconfig is None else str(kubeconfig))
     except (ConfigException, OSError, yaml.YAMLError, KeyError, TypeError, ValueError) as error:
         what = f"the kubeconfig {kubeconfig}" if kubeconfig else "the default kubeconfig"
-        raise BadInputError(
-            f"{what} cannot be used: {excerpt(str(error))}: name a file that kubectl works with"
-        ) from error
+        raise _unusable(what, kubeconfig, error) from error
     return str(current.get("context", {}).get("namespace") or "default")
 
 

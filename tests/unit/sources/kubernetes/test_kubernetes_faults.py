@@ -9,6 +9,7 @@ import pytest
 
 from planner.errors import BadInputError, OutOfReachError, PlannerError
 from planner.sources.kubernetes import AnswerError, ForbiddenError, KubernetesApi, NotLetInError, read_workload
+from planner.sources.kubernetes.kubeconfig import own_namespace
 from tests.unit.sources.kubernetes.fake_server import (
     Answer,
     fake_server,
@@ -138,6 +139,21 @@ def test_a_kubeconfig_or_context_that_is_not_there_is_named(tmp_path: Path) -> N
         KubernetesApi.connect(tmp_path / "absent")
     with pytest.raises(BadInputError, match=r"context nowhere, cannot be used.*nowhere"):
         KubernetesApi.connect(kubeconfig(tmp_path, "http://127.0.0.1:1"), context="nowhere")
+
+
+def test_where_no_kubeconfig_is_it_is_said_where_one_was_looked_for(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    from kubernetes.config import kube_config
+
+    monkeypatch.delenv("KUBERNETES_SERVICE_HOST", raising=False)
+    monkeypatch.setattr(kube_config, "KUBE_CONFIG_DEFAULT_LOCATION", str(tmp_path / "none"))
+    for read in (KubernetesApi.connect, lambda: own_namespace(None)):
+        with pytest.raises(BadInputError, match=r"found no kubeconfig at .*none, and this is no pod: .*--kubeconfig"):
+            read()
+    (tmp_path / "none").write_text("just words")
+    with pytest.raises(BadInputError, match="the default kubeconfig cannot be used"):
+        KubernetesApi.connect()
 
 
 def test_in_a_pod_the_service_account_is_used(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
