@@ -3,7 +3,8 @@
 A path of errors keeps what belongs together: a spike stays a spike, a ramp a ramp. Most paths come from minutes at
 which the load was most like now (analogue forecasting: Lorenz 1969): as high, as steep, about the same time of the day.
 Of the others one half comes from the last hours, one from the same time of earlier days, so that a daily ramp is in
-them without a model of the season. Where earlier days are not known, that half comes from the last hours, too.
+them without a model of the season. Where earlier days are not known, that half comes from the last hours, too, and as
+forecasts of a few hours are much alike, the level's own errors are beside them.
 What is noise in the level, now and then, is left out first (``planner.demand.reversion``).
 """
 
@@ -17,7 +18,7 @@ from planner.demand.reversion import DEFAULT_REVERSION, ReversionSettings, expec
 from planner.demand.series import LEAST_LOAD, MINUTES_A_DAY, Floats, LoadSeries, Minutes
 
 LEAST_SQUARE = 1e-6
-UNKNOWN_QUANTILES = np.array([-1.5, -0.8, -0.3, 0.0, 0.3, 0.8, 1.5, 2.0])
+LEVEL_QUANTILES = np.array([-1.5, -0.8, -0.3, 0.0, 0.3, 0.8, 1.5, 2.0])
 
 
 @dataclass(frozen=True, slots=True)
@@ -48,6 +49,8 @@ class FutureSettings:
     least_paths: int = 6
     least_minutes: int = 60
     """How many minutes of forecasts that are over there must be: those of fewer minutes are nearly one and the same."""
+    level_paths_until: int = MINUTES_A_DAY
+    """While fewer minutes are known, futures around the level are among the others."""
     unknown_deviation: float = 0.25
     """Standard deviation of the logarithm after an hour at least, where there are no whole paths of errors."""
     unknown_minutes: int = 180
@@ -72,12 +75,15 @@ def futures(series: LoadSeries, bins: Sequence[int], settings: FutureSettings = 
     origins = _origins(len(series), int(edges[-1]), settings, _is_observed_behind(series, int(edges[-1]), settings))
     level = float(series.level[-1])
     if not len(origins):
-        return level * _unknown(series, edges, settings)
+        return level * _around_level(_walk(edges, settings), series, edges, settings)
     origins = np.concatenate([origins, _similar(series, int(edges[-1]), settings)])
     sums = series.summed[origins[:, None] + 1 + edges]
     means = np.diff(sums, axis=1) / np.diff(edges)
     expected = expected_levels(series, np.append(origins, len(series) - 1), edges, settings.reversion)
-    return np.asarray(np.minimum(means * expected[-1] / expected[:-1], settings.largest_ratio * max(level, 1e-9)))
+    paths = np.minimum(means * expected[-1] / expected[:-1], settings.largest_ratio * max(level, 1e-9))
+    if len(series) >= settings.level_paths_until:
+        return np.asarray(paths)
+    return np.concatenate([paths, level * _around_level(np.zeros(len(bins)), series, edges, settings)])
 
 
 def has_errors(minutes: int, bins: Sequence[int], settings: FutureSettings = DEFAULT_FUTURES) -> bool:
@@ -151,14 +157,18 @@ def _in_usual_ones(values: Floats, value: float) -> Floats:
     return np.asarray((values - value) ** 2 / (np.mean(values**2) + LEAST_SQUARE))
 
 
-def _unknown(series: LoadSeries, edges: Minutes, settings: FutureSettings) -> Floats:
-    """Return ratios to the level: quantiles with the deviation of a random walk, or of the level's own errors.
+def _walk(edges: Minutes, settings: FutureSettings) -> Floats:
+    """Return the deviation of a random walk in the middle of each stretch."""
+    return np.asarray(settings.unknown_deviation * np.sqrt((edges[:-1] + edges[1:]) / 120))
+
+
+def _around_level(least: Floats, series: LoadSeries, edges: Minutes, settings: FutureSettings) -> Floats:
+    """Return ratios to the level: quantiles with the deviation of the level's own errors, the least one where fewer.
 
     Upwards they are linear in the deviation: as a log-normal load the futures of one that swings would in the mean be
     far above what it ever was.
     """
-    walk = settings.unknown_deviation * np.sqrt((edges[:-1] + edges[1:]) / 120)
-    distances = np.maximum(walk, _level_errors(series, edges, settings)) * UNKNOWN_QUANTILES[:, None]
+    distances = np.maximum(least, _level_errors(series, edges, settings)) * LEVEL_QUANTILES[:, None]
     return np.asarray(np.where(distances > 0, 1.0 + distances, np.exp(distances)))
 
 

@@ -56,7 +56,7 @@ def test_what_followed_when_the_load_was_like_now_is_in_the_futures() -> None:
 
 def test_futures_that_were_like_now_begin_apart() -> None:
     load = (10.0 + np.arange(900) % 7).tolist()
-    settings = FutureSettings(paths=6, similar=12, similar_of_minutes=1, apart_minutes=30)
+    settings = FutureSettings(paths=6, similar=12, similar_of_minutes=1, apart_minutes=30, level_paths_until=0)
     assert len(futures(LoadSeries(load=load), (5, 5), settings)) == 6 + 12
     # Of the first 300 minutes an hour is needed for slopes: the rest is too short for twelve half hours.
     assert 6 < len(futures(LoadSeries(load=load[:300]), (5, 5), settings)) <= 6 + 9
@@ -64,7 +64,7 @@ def test_futures_that_were_like_now_begin_apart() -> None:
 
 
 def test_the_more_past_there_is_the_more_minutes_like_now_lend_their_futures() -> None:
-    settings = FutureSettings(paths=6, similar=12, similar_of_minutes=100)
+    settings = FutureSettings(paths=6, similar=12, similar_of_minutes=100, level_paths_until=0)
 
     def similar_ones(minutes: int) -> int:
         load = (10.0 + np.arange(minutes) % 7).tolist()
@@ -79,7 +79,7 @@ def test_what_a_snapshot_carries_of_the_past_is_enough_to_look_for_minutes_like_
     minutes = int(RECENT.total_seconds() // 60)
     series = LoadSeries(load=(10.0 + np.arange(minutes) % 7).tolist())
     bins = [length for period in horizon_periods(DEFAULT_HORIZON, shortest_s) for length in period]
-    assert len(futures(series, bins, FutureSettings(paths=8))) == 8 + 8
+    assert len(futures(series, bins, FutureSettings(paths=8, level_paths_until=0))) == 8 + 8
 
 
 def test_a_mean_of_hours_lends_no_errors() -> None:
@@ -134,6 +134,29 @@ def test_a_first_rise_from_almost_nothing_makes_no_futures_without_bound() -> No
     ahead = futures(risen, (1, 5))
     assert ahead.max() <= (1.0 + 2.0 * np.log(DEFAULT_FUTURES.largest_ratio)) * risen.level[-1]
     assert not futures(LoadSeries(load=[0.0] * 5), (1, 5)).any()
+
+
+def test_within_the_first_day_the_errors_of_the_level_are_beside_those_of_whole_forecasts() -> None:
+    """Forecasts of few hours are much alike: bands of a load that wanders hold 60 % by them alone."""
+    load = 100.0 * np.exp(np.cumsum(np.random.default_rng(2).normal(0.0, 0.02, 1440)))
+    series, bins, alone = LoadSeries(load=load), (5, 10, 15, 30, 60), FutureSettings(level_paths_until=0)
+    edges = np.concatenate(([0], np.cumsum(bins)))
+
+    def inside(settings: FutureSettings) -> float:
+        hits = []
+        for known in range(185, 700, 15):
+            low, high = np.percentile(futures(series.known_after(known), bins, settings), (10, 90), axis=0)
+            came = np.diff(series.summed[known + edges]) / bins
+            hits.append((low <= came) & (came <= high))
+        return float(np.mean(hits))
+
+    assert inside(alone) < 0.65
+    assert 0.7 < inside(DEFAULT_FUTURES) < 0.9
+    more = [
+        len(futures(known, bins)) - len(futures(known, bins, alone)) for known in (series.known_after(1439), series)
+    ]
+    assert more == [8, 0]
+    assert np.ptp(futures(LoadSeries(load=[60.0] * 240), bins)) < 1e-6  # a load that never missed stays
 
 
 def test_errors_of_the_level_are_those_of_the_last_minutes_alone() -> None:
