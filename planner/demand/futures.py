@@ -49,8 +49,8 @@ class FutureSettings:
     least_paths: int = 6
     least_minutes: int = 60
     """How many minutes of forecasts that are over there must be: those of fewer minutes are nearly one and the same."""
-    level_paths_until: int = MINUTES_A_DAY
-    """While fewer minutes are known, futures around the level are among the others."""
+    level_paths_until: int = 2 * MINUTES_A_DAY
+    """While fewer minutes are known, futures around the level are beside the others."""
     unknown_deviation: float = 0.25
     """Standard deviation of the logarithm after an hour at least, where there are no whole paths of errors."""
     unknown_minutes: int = 180

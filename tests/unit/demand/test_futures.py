@@ -136,9 +136,9 @@ def test_a_first_rise_from_almost_nothing_makes_no_futures_without_bound() -> No
     assert not futures(LoadSeries(load=[0.0] * 5), (1, 5)).any()
 
 
-def test_within_the_first_day_the_errors_of_the_level_are_beside_those_of_whole_forecasts() -> None:
+def test_within_the_first_two_days_the_errors_of_the_level_are_beside_those_of_whole_forecasts() -> None:
     """Forecasts of few hours are much alike: bands of a load that wanders hold 60 % by them alone."""
-    load = 100.0 * np.exp(np.cumsum(np.random.default_rng(2).normal(0.0, 0.02, 1440)))
+    load = 100.0 * np.exp(np.cumsum(np.random.default_rng(2).normal(0.0, 0.02, 2880)))
     series, bins, alone = LoadSeries(load=load), (5, 10, 15, 30, 60), FutureSettings(level_paths_until=0)
     edges = np.concatenate(([0], np.cumsum(bins)))
 
