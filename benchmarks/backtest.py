@@ -41,8 +41,8 @@ def _without_change_prices(scenario: Scenario) -> Planner:
 
 
 ABLATIONS: Mapping[str, Callable[[Scenario], Planner]] = {
-    "level alone": _by_futures(FutureSettings(least_paths=10**6, unknown_minutes=0, unknown_deviation=0.0)),
-    "no past": _by_futures(FutureSettings(least_paths=10**6, unknown_minutes=0)),
+    "level alone": _by_futures(FutureSettings(least_paths=10**6, level_minutes=0, unknown_deviation=0.0)),
+    "no past": _by_futures(FutureSettings(least_paths=10**6, level_minutes=0)),
     "no likeness": _by_futures(FutureSettings(similar=0)),
     "no earlier days": _by_futures(FutureSettings(day_offsets=(), days=0, similar=0)),
     "no noise in the level": _by_futures(FutureSettings(reversion=ReversionSettings(trusted_minutes=10**9))),

@@ -43,7 +43,7 @@ RULES = {
 }
 
 
-FIRST_RULES = {AS_IT_IS: DEFAULT_FUTURES, "a fixed deviation": FutureSettings(unknown_minutes=0)}
+FIRST_RULES = {AS_IT_IS: DEFAULT_FUTURES, "a fixed deviation": FutureSettings(level_minutes=0)}
 FIRST_STARTS = 150
 FIRST_MINUTES = 180
 """So many minutes are known at the most where nothing was known before them."""

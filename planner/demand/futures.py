@@ -51,10 +51,10 @@ class FutureSettings:
     """How many minutes of forecasts that are over there must be: those of fewer minutes are nearly one and the same."""
     level_paths_until: int = 2 * MINUTES_A_DAY
     """While fewer minutes are known, futures around the level are beside the others."""
+    level_minutes: int = 180
+    """They are as wide as the level missed in so many minutes."""
     unknown_deviation: float = 0.25
-    """Standard deviation of the logarithm after an hour at least, where there are no whole paths of errors."""
-    unknown_minutes: int = 180
-    """The errors of the level in so many minutes may make it larger."""
+    """Standard deviation of the logarithm after an hour that they have at least where there are no others."""
     largest_ratio: float = 20.0
     reversion: ReversionSettings = DEFAULT_REVERSION
 
@@ -65,9 +65,9 @@ DEFAULT_FUTURES = FutureSettings()
 def futures(series: LoadSeries, bins: Sequence[int], settings: FutureSettings = DEFAULT_FUTURES) -> Floats:
     """Return possible mean loads in the coming bins; shape (paths, bins), in the unit of the series.
 
-    ``bins`` are lengths in minutes. Without enough history the paths are quantiles around the level: those of a random
-    walk that is wider than usual loads, or wider yet where the level missed by more in the minutes that are known.
-    Raises ``ValueError`` for a series without any minute.
+    ``bins`` are lengths in minutes. Without enough history the paths are quantiles around the level alone: those of a
+    random walk that is wider than usual loads, or wider yet where the level missed by more in the minutes that are
+    known. Raises ``ValueError`` for a series without any minute.
     """
     if not len(series):
         raise ValueError("a series without any minute has no level")
@@ -178,7 +178,7 @@ def _level_errors(series: LoadSeries, edges: Minutes, settings: FutureSettings) 
     Of a stretch that never was over it is that of the one before, as it is hardly smaller; 0 where no stretch was.
     """
     size, largest = len(series), np.log(settings.largest_ratio)
-    origins = np.arange(max(size - settings.unknown_minutes, 0), size - 1)
+    origins = np.arange(max(size - settings.level_minutes, 0), size - 1)
     origins = origins[(np.diff(series.observed)[origins + 1] > 0) & (series.level[origins] > LEAST_LOAD)]
     is_over = origins[:, None] + edges[1:] < size
     over = is_over.sum(axis=0)

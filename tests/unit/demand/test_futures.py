@@ -161,7 +161,7 @@ def test_within_the_first_two_days_the_errors_of_the_level_are_beside_those_of_w
 
 def test_errors_of_the_level_are_those_of_the_last_minutes_alone() -> None:
     swung, calm = LoadSeries(load=[10.0, 40.0] * 15 + [20.0] * 60), LoadSeries(load=[20.0] * 90)
-    alone = FutureSettings(least_paths=10**6, unknown_minutes=30)
+    alone = FutureSettings(least_paths=10**6, level_minutes=30)
     widths = [np.ptp(futures(series, (1, 5), alone) / series.level[-1], axis=0) for series in (swung, calm)]
     assert widths[0] == pytest.approx(widths[1])
 
