@@ -75,7 +75,7 @@ def futures(series: LoadSeries, bins: Sequence[int], settings: FutureSettings = 
     origins = _origins(len(series), int(edges[-1]), settings, _is_observed_behind(series, int(edges[-1]), settings))
     level = float(series.level[-1])
     if not len(origins):
-        return level * _around_level(_walk(edges, settings), series, edges, settings)
+        return _around_level(series, edges, settings, is_alone=True)
     origins = np.concatenate([origins, _similar(series, int(edges[-1]), settings)])
     sums = series.summed[origins[:, None] + 1 + edges]
     means = np.diff(sums, axis=1) / np.diff(edges)
@@ -83,7 +83,7 @@ def futures(series: LoadSeries, bins: Sequence[int], settings: FutureSettings = 
     paths = np.minimum(means * expected[-1] / expected[:-1], settings.largest_ratio * max(level, 1e-9))
     if len(series) >= settings.level_paths_until:
         return np.asarray(paths)
-    return np.concatenate([paths, level * _around_level(np.zeros(len(bins)), series, edges, settings)])
+    return np.concatenate([paths, _around_level(series, edges, settings, is_alone=False)])
 
 
 def has_errors(minutes: int, bins: Sequence[int], settings: FutureSettings = DEFAULT_FUTURES) -> bool:
@@ -162,31 +162,44 @@ def _walk(edges: Minutes, settings: FutureSettings) -> Floats:
     return np.asarray(settings.unknown_deviation * np.sqrt((edges[:-1] + edges[1:]) / 120))
 
 
-def _around_level(least: Floats, series: LoadSeries, edges: Minutes, settings: FutureSettings) -> Floats:
-    """Return ratios to the level: quantiles with the deviation of the level's own errors, the least one where fewer.
+def _around_level(series: LoadSeries, edges: Minutes, settings: FutureSettings, *, is_alone: bool) -> Floats:
+    """Return quantiles around what the level lets expect, as far as that missed in the last minutes.
+
+    Alone they are as wide as a random walk at least. Beside whole forecasts they have the part of a miss that stays:
+    what a longer stretch further ahead has not is noise of minutes, and in the forecasts.
 
     Upwards they are linear in the deviation: as a log-normal load the futures of one that swings would in the mean be
     far above what it ever was.
     """
-    distances = np.maximum(least, _level_errors(series, edges, settings)) * LEVEL_QUANTILES[:, None]
-    return np.asarray(np.where(distances > 0, 1.0 + distances, np.exp(distances)))
+    last = len(series) - 1
+    first = max(last + 1 - settings.level_minutes, 0)
+    expected = expected_levels(series, np.arange(first, last + 1), edges, settings.reversion)
+    misses = _misses(series, edges, expected, settings)
+    deviations = np.maximum(misses, _walk(edges, settings)) if is_alone else np.minimum.accumulate(misses[::-1])[::-1]
+    distances = deviations * LEVEL_QUANTILES[:, None]
+    level = float(series.level[-1])
+    return np.asarray(
+        level * expected[-1] / max(level, LEAST_LOAD) * np.where(distances > 0, 1.0 + distances, np.exp(distances))
+    )
 
 
-def _level_errors(series: LoadSeries, edges: Minutes, settings: FutureSettings) -> Floats:
-    """Return the root mean square of the logarithm by which the level missed each stretch so far.
+def _misses(series: LoadSeries, edges: Minutes, expected: Floats, settings: FutureSettings) -> Floats:
+    """Return the root mean square of the logarithm by which each stretch so far was another than ``expected``.
 
-    Of a stretch that never was over it is that of the one before, as it is hardly smaller; 0 where no stretch was.
+    That has a row for each of the last minutes. Of a stretch that never was over it is that of the one before, as it is
+    hardly smaller; 0 where no stretch was.
     """
     size, largest = len(series), np.log(settings.largest_ratio)
-    origins = np.arange(max(size - settings.level_minutes, 0), size - 1)
-    origins = origins[(np.diff(series.observed)[origins + 1] > 0) & (series.level[origins] > LEAST_LOAD)]
+    origins = np.arange(size - len(expected), size - 1)
+    is_usable = (np.diff(series.observed)[origins + 1] > 0) & (series.level[origins] > LEAST_LOAD)
+    origins, expected = origins[is_usable], expected[:-1][is_usable]
     is_over = origins[:, None] + edges[1:] < size
     over = is_over.sum(axis=0)
     if not over[0]:
         return np.zeros(len(over))
     sums = series.summed[np.minimum(origins[:, None] + 1 + edges, size)]
     came = np.diff(sums, axis=1) / np.diff(edges)
-    misses = np.log(np.maximum(came, LEAST_LOAD) / series.level[origins][:, None])
+    misses = np.log(np.maximum(came, LEAST_LOAD) / expected)
     squares = np.where(is_over, np.clip(misses, -largest, largest) ** 2, 0.0).sum(axis=0)
     known = np.sqrt(squares[over > 0] / over[over > 0])
     return np.concatenate((known, np.full(len(over) - len(known), known[-1])))

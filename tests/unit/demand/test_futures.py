@@ -159,6 +159,18 @@ def test_within_the_first_two_days_the_errors_of_the_level_are_beside_those_of_w
     assert np.ptp(futures(LoadSeries(load=[60.0] * 240), bins)) < 1e-6  # a load that never missed stays
 
 
+def test_beside_whole_forecasts_noise_of_minutes_is_no_deviation_of_the_level() -> None:
+    """Red when a path is high by a minute's noise for two hours: a noisy load that stays then moves groups."""
+    noisy = LoadSeries(load=60.0 * np.exp(np.random.default_rng(4).normal(0.0, 0.3, 600)))
+
+    def widths(known: int) -> Floats:
+        around_level = futures(noisy.known_after(known), (1, 10, 49))[-8:]
+        return np.asarray(np.ptp(around_level, axis=0) / around_level.mean(axis=0))
+
+    assert widths(600)[0] == pytest.approx(widths(600)[2], rel=0.01)
+    assert widths(110)[0] > 1.3 * widths(110)[2]  # without whole forecasts nothing else has the noise
+
+
 def test_errors_of_the_level_are_those_of_the_last_minutes_alone() -> None:
     swung, calm = LoadSeries(load=[10.0, 40.0] * 15 + [20.0] * 60), LoadSeries(load=[20.0] * 90)
     alone = FutureSettings(least_paths=10**6, level_minutes=30)
