@@ -171,6 +171,21 @@ def test_beside_whole_forecasts_noise_of_minutes_is_no_deviation_of_the_level() 
     assert widths(110)[0] > 1.3 * widths(110)[2]  # without whole forecasts nothing else has the noise
 
 
+def test_paths_around_the_level_begin_at_what_it_lets_expect_and_are_as_wide_as_that_missed() -> None:
+    """The level has noise in it, of which two days show that it goes."""
+    noisy = LoadSeries(load=60.0 * np.exp(np.random.default_rng(4).normal(0.0, 0.3, 2800)))
+    high = noisy.known_after(2400 + int(noisy.level[2400:].argmax()) + 1)
+    around_level = futures(high, (1, 10, 49))[-8:]
+    assert high.level[-1] > 69.0
+    assert np.median(around_level[:, 2]) == pytest.approx(float(noisy.load.mean()), rel=0.05)
+    assert np.ptp(around_level[:, 2]) < 0.2 * 60.0
+
+
+def test_minutes_before_the_first_message_are_no_errors() -> None:
+    begun, before = LoadSeries(load=[60.0] * 20), LoadSeries(load=[0.0] * 5 + [60.0] * 20)
+    assert np.ptp(futures(before, (1, 5)), axis=0) == pytest.approx(np.ptp(futures(begun, (1, 5)), axis=0))
+
+
 def test_errors_of_the_level_are_those_of_the_last_minutes_alone() -> None:
     swung, calm = LoadSeries(load=[10.0, 40.0] * 15 + [20.0] * 60), LoadSeries(load=[20.0] * 90)
     alone = FutureSettings(least_paths=10**6, level_minutes=30)
