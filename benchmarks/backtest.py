@@ -40,12 +40,14 @@ def _without_change_prices(scenario: Scenario) -> Planner:
     return _as_it_is(replace(scenario, prices=replace(scenario.prices, rebalance_h=0.0)))
 
 
+ALL_STAYS = ReversionSettings(trusted_minutes=10**9)
+WITHOUT_PAST = FutureSettings(least_paths=10**6, level_minutes=0, reversion=ALL_STAYS)
 ABLATIONS: Mapping[str, Callable[[Scenario], Planner]] = {
-    "level alone": _by_futures(FutureSettings(least_paths=10**6, level_minutes=0, unknown_deviation=0.0)),
-    "no past": _by_futures(FutureSettings(least_paths=10**6, level_minutes=0)),
+    "level alone": _by_futures(replace(WITHOUT_PAST, unknown_deviation=0.0)),
+    "no past": _by_futures(WITHOUT_PAST),
     "no likeness": _by_futures(FutureSettings(similar=0)),
     "no earlier days": _by_futures(FutureSettings(day_offsets=(), days=0, similar=0)),
-    "no noise in the level": _by_futures(FutureSettings(reversion=ReversionSettings(trusted_minutes=10**9))),
+    "no noise in the level": _by_futures(FutureSettings(reversion=ALL_STAYS)),
     "no price of changes": _without_change_prices,
     "capacity stated +20 %": _stated_capacity(1.2),
     "capacity stated −20 %": _stated_capacity(0.8),

@@ -172,7 +172,7 @@ def _around_level(series: LoadSeries, edges: Minutes, settings: FutureSettings, 
     far above what it ever was.
     """
     last = len(series) - 1
-    first = max(last + 1 - settings.level_minutes, 0)
+    first = min(max(last + 1 - settings.level_minutes, 0), last)
     expected = expected_levels(series, np.arange(first, last + 1), edges, settings.reversion)
     misses = _misses(series, edges, expected, settings)
     deviations = np.maximum(misses, _walk(edges, settings)) if is_alone else np.minimum.accumulate(misses[::-1])[::-1]

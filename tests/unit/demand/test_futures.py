@@ -1,8 +1,11 @@
 """Level, gaps and futures."""
 
+from dataclasses import replace
+
 import numpy as np
 import pytest
 
+from benchmarks.backtest import WITHOUT_PAST
 from planner.decision.horizon import DEFAULT_HORIZON, horizon_periods
 from planner.demand.futures import DEFAULT_FUTURES, FutureSettings, futures
 from planner.demand.reversion import ReversionSettings
@@ -179,6 +182,15 @@ def test_paths_around_the_level_begin_at_what_it_lets_expect_and_are_as_wide_as_
     assert high.level[-1] > 69.0
     assert np.median(around_level[:, 2]) == pytest.approx(float(noisy.load.mean()), rel=0.05)
     assert np.ptp(around_level[:, 2]) < 0.2 * 60.0
+
+
+def test_without_errors_of_the_level_or_a_walk_the_futures_are_the_level_alone() -> None:
+    """So the backtest's ablations play it."""
+    series = LoadSeries(load=[10.0, 40.0] * 200)
+    assert futures(series, (1, 60), replace(WITHOUT_PAST, unknown_deviation=0.0)) == pytest.approx(series.level[-1])
+    walk = futures(series, (1, 60), WITHOUT_PAST)
+    assert walk[3] == pytest.approx(series.level[-1])
+    assert np.ptp(walk[:, 0]) < 0.1 * series.level[-1]
 
 
 def test_minutes_before_the_first_message_are_no_errors() -> None:
