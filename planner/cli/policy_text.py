@@ -4,7 +4,7 @@ import json
 from collections.abc import Iterator
 from typing import TYPE_CHECKING
 
-from planner.documents.policy_spec import DEFAULT_UTILISATION, SMALLEST_COUNT
+from planner.documents.policy_spec import DEFAULT_UTILISATION
 from planner.documents.source import KafkaSource, RocketMQSource
 from planner.model.deployments import DEPLOYMENT
 from planner.text.words import counted, queue_noun
@@ -78,15 +78,10 @@ def _lines(policy: "ConsumerScalingPolicy", sample: "GroupSample", target: "Targ
 
 
 def _objective(objective: "ObjectiveSpec") -> Iterator[str]:
-    if objective.decides_by == SMALLEST_COUNT:
-        yield _field(4, "maxUtilisation", objective.utilisation_bound, "of what the busiest consumer can do")
-        yield _field(4, "backlogGoneSeconds", _plain(objective.backlog_gone_seconds), "a backlog is gone by then")
-        yield _comment(4, "oldestMessageSeconds: 60", "how long a new message may wait")
-        return
     yield _field(4, "lateAfterSeconds", _plain(objective.late_after_seconds), "a message that waits longer is late")
     yield _field(4, "podStartSeconds", _plain(objective.pod_start_seconds), "until a new consumer works")
     yield _comment(4, f"maxUtilisation: {DEFAULT_UTILISATION}", "a bound besides: of what the busiest consumer can do")
-    yield _comment(2, "prices: {lateMinuteSeconds: 3600}", "a minute with a late message, in seconds of one consumer")
+    yield _comment(2, "prices: {lateMinuteSeconds: 3600, movedQueueSeconds: 30}", "the latter higher: fewer changes")
 
 
 def _of_target(target: "Target | None") -> str:

@@ -130,7 +130,7 @@ def test_a_capacity_that_is_none_is_refused_before_anybody_is_asked(capacity: st
 
 def test_a_stated_capacity_goes_into_the_policy() -> None:
     sample = watch(1)[0]
-    policy = default_policy(ADDRESS, sample, capacity=12.5)
+    policy = without_bounds(default_policy(ADDRESS, sample, capacity=12.5))
     assert parse_policy(policy_text(policy, sample, None), "p.yaml") == policy
     assert policy.spec.capacity is not None
     assert policy.spec.capacity.messages_per_second == 12.5
@@ -171,7 +171,7 @@ def test_the_written_policy_reads_back_as_it_was_and_explains_each_field(
     address: Address, target: Target | None
 ) -> None:
     sample = watch(1)[0]
-    policy = default_policy(address, sample, target, 12)
+    policy = without_bounds(default_policy(address, sample, target, 12))
     text = policy_text(policy, sample, target)
     assert parse_policy(text, "policy.yaml") == policy
     bare = [line for line in text.splitlines() if ": " in line and "#" not in line and not line.startswith(("a", "k"))]
@@ -244,7 +244,7 @@ def test_doubts_name_what_does_not_fit_once() -> None:
 
 def test_the_comments_of_the_written_policy_are_fields_that_a_policy_takes() -> None:
     sample = watch(1)[0]
-    text = policy_text(default_policy(ADDRESS, sample), sample, None)
+    text = policy_text(without_bounds(default_policy(ADDRESS, sample)), sample, None)
     opened = "\n".join(
         line.replace("# ", "", 1) if line.lstrip().startswith("# ") else line for line in text.splitlines()[1:]
     )
@@ -252,6 +252,8 @@ def test_the_comments_of_the_written_policy_are_fields_that_a_policy_takes() -> 
     assert policy.spec.capacity is not None
     assert policy.spec.stabilisation is not None
     assert policy.spec.kubernetes is not None
+    assert policy.spec.objective.utilisation_bound == 0.8
+    assert policy.spec.prices.moved_queue_seconds == 30
 
 
 def test_kafka_gets_the_timing_that_its_price_supposes() -> None:
@@ -399,7 +401,7 @@ def test_a_snapshot_of_an_earlier_release_is_written_beside_the_plan_that_names_
 
 def test_members_a_pod_that_are_said_are_in_the_policy_and_in_the_next_commands() -> None:
     sample = watch(1)[0]
-    said = default_policy(ADDRESS, sample, None, None, 4)
+    said = without_bounds(default_policy(ADDRESS, sample, None, None, 4))
     assert said.snapshot_settings.members_per_pod == 4
     assert parse_policy(policy_text(said, sample, None), "p.yaml") == said
     assert "# membersPerPod" in policy_text(default_policy(ADDRESS, sample), sample, None)
