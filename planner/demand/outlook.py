@@ -63,8 +63,8 @@ class Stretch:
 class Outlook:
     """The level in messages per second, how many minutes of load it rests on, and what may come.
 
-    ``rests_on_errors`` says whether the possible loads have the errors of earlier forecasts in them; else they are
-    spread around the level, wider.
+    ``rests_on_errors`` says whether the possible loads have the errors of earlier forecasts in them; else they go
+    around the level, as far as that missed so far or wider.
     """
 
     level: float
