@@ -26,13 +26,17 @@ Json = dict[str, Any]
 def load_kubeconfig(kubeconfig: Path | str | None, context: str | None, deadline_s: float) -> official.Configuration:
     """Return the client's configuration by a file or a connection of Airflow, as ``KubernetesApi.connect`` says."""
     configuration = official.Configuration()
-    what = f"the kubeconfig {kubeconfig}" if kubeconfig else "the default kubeconfig"
+    what = _name_of(kubeconfig)
     content = _kubeconfig_of(kubeconfig) if isinstance(kubeconfig, str) else kubeconfig
     try:
         call_within(deadline_s, what, lambda: _load(configuration, content, context))
     except (ConfigException, OSError, yaml.YAMLError, KeyError, TypeError, ValueError) as error:
         raise _unusable(f"{what}{f', context {context},' if context else ''}", kubeconfig, error) from error
     return configuration
+
+
+def _name_of(kubeconfig: Path | str | None) -> str:
+    return f"the kubeconfig {kubeconfig}" if kubeconfig else "the default kubeconfig"
 
 
 def _unusable(what: str, kubeconfig: Path | str | None, error: Exception) -> BadInputError:
@@ -66,8 +70,7 @@ def own_namespace(kubeconfig: Path | None) -> str:
     try:
         _, current = official_loaders.list_kube_config_contexts(None if kubeconfig is None else str(kubeconfig))
     except (ConfigException, OSError, yaml.YAMLError, KeyError, TypeError, ValueError) as error:
-        what = f"the kubeconfig {kubeconfig}" if kubeconfig else "the default kubeconfig"
-        raise _unusable(what, kubeconfig, error) from error
+        raise _unusable(_name_of(kubeconfig), kubeconfig, error) from error
     return str(current.get("context", {}).get("namespace") or "default")
 
 
