@@ -17,6 +17,7 @@ from planner.sources.rocketmq import RocketMQAdmin, observe_group
 from tests.clusters.kubernetes import ControlPlane
 from tests.clusters.rocketmq import NEW, RocketMQCluster
 from tests.loops import ROCKETMQ_QUEUES, WAIT_S, Loop, exactly, rocketmq_loop
+from tests.patience import PATIENT
 
 pytestmark = [pytest.mark.cluster, pytest.mark.timeout(2_700)]
 
@@ -102,7 +103,7 @@ def test_members_that_join_another_group_turn_the_plan_back_and_are_named(
 
 def is_shared_out(loop: Loop, rocketmq: RocketMQCluster) -> bool:
     """Return whether each queue of both brokers has one owner: members learn of a broker that is back within 50 s."""
-    with RocketMQAdmin(rocketmq.name_server) as admin:
+    with RocketMQAdmin(rocketmq.name_server, limits=PATIENT) as admin:
         now = datetime.now(UTC)
         seen = observe_group(admin, cluster="DefaultCluster", group=GROUP, topics=[GROUP], at=now)
     owned = [queue for member in seen.members for queue in member.owned or ()]

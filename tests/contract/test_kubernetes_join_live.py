@@ -21,7 +21,7 @@ from tests.clusters.kubernetes import ControlPlane, deployment
 from tests.clusters.kubernetes.consumers import rocketmq_consumer
 from tests.clusters.kubernetes.rest import Json
 from tests.clusters.rocketmq import NEW, RocketMQCluster
-from tests.patience import if_known
+from tests.patience import PATIENT, if_known
 from tests.sample_builders import POLICY
 from tests.unit.cli.test_cli import planner, refused
 
@@ -55,7 +55,7 @@ def read(api: KubernetesApi, namespace: str, name: str) -> Deployment:
 
 
 def members_of(rocketmq: RocketMQCluster, group: str) -> tuple[GroupMember, ...]:
-    with RocketMQAdmin(rocketmq.name_server) as admin:
+    with RocketMQAdmin(rocketmq.name_server, limits=PATIENT) as admin:
         return observe_group(admin, cluster=None, group=group, topics=None, at=datetime.now(UTC)).members
 
 

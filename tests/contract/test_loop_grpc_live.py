@@ -13,7 +13,7 @@ from tests.clusters.kubernetes.consumers import grpc_container
 from tests.clusters.rocketmq import FOR_POP, NEW, RocketMQCluster
 from tests.clusters.rocketmq_load import QueueCurve
 from tests.loops import LONG_S, Limits, Loop, exactly
-from tests.patience import members_known
+from tests.patience import PATIENT, members_known
 
 pytestmark = [pytest.mark.cluster, pytest.mark.timeout(2_700)]
 
@@ -34,7 +34,7 @@ def loop(control_plane_with_plans: ControlPlane, tmp_path_factory: pytest.TempPa
             return limits.policy(GROUP, namespace, source, cluster.kubeconfig)
 
         def members() -> int:
-            with RocketMQAdmin(rocketmq.name_server, proxies=[proxy.remoting]) as admin:
+            with RocketMQAdmin(rocketmq.name_server, proxies=[proxy.remoting], limits=PATIENT) as admin:
                 return members_known(
                     lambda: observe_group(admin, cluster=None, group=GROUP, topics=None, at=datetime.now(UTC))
                 )

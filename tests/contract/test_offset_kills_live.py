@@ -40,7 +40,7 @@ from tests.faults.judge import Verdict, judge
 from tests.faults.kinds import Kind
 from tests.faults.observer import Observer
 from tests.faults.place import APP, Place, place
-from tests.patience import if_known
+from tests.patience import PATIENT, if_known
 from tests.pod_groups import plan_for
 
 pytestmark = [pytest.mark.cluster, pytest.mark.timeout(2_700)]
@@ -274,7 +274,7 @@ def await_owner_of_all(cluster: ControlPlane, brokers: RocketMQCluster, group: s
     """Wait until the one member of a group reports all queues as its own."""
 
     def owns_all() -> bool:
-        with RocketMQAdmin(brokers.name_server) as admin:
+        with RocketMQAdmin(brokers.name_server, limits=PATIENT) as admin:
             now = datetime.now(UTC)
             found = if_known(
                 lambda: observe_group(admin, cluster="DefaultCluster", group=group, topics=[TOPIC], at=now)

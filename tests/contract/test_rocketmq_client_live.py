@@ -302,9 +302,9 @@ def test_names_that_are_not_there_are_refused(world: World) -> None:
 
 def test_broker_asked_as_name_server_is_told_apart(world: World) -> None:
     broker = world.cluster.brokers[0].address
-    with RocketMQAdmin(f"{broker};{world.cluster.name_server}") as admin:
+    with RocketMQAdmin(f"{broker};{world.cluster.name_server}", limits=PATIENT) as admin:
         assert len(admin.cluster_info().brokers) == 2
-    with RocketMQAdmin(broker) as admin, pytest.raises(OutOfReachError, match="NOT_SUPPORTED"):
+    with RocketMQAdmin(broker, limits=PATIENT) as admin, pytest.raises(OutOfReachError, match="NOT_SUPPORTED"):
         admin.cluster_info()
 
 

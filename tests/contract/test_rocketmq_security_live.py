@@ -226,7 +226,7 @@ def encrypted(request: pytest.FixtureRequest, authority: Path) -> Iterator[Rocke
 
 def test_requests_go_through_tls_of_our_own_authority(encrypted: RocketMQCluster, authority: Path) -> None:
     broker = encrypted.brokers[0].address
-    with RocketMQAdmin(encrypted.name_server, tls=Tls(ca_file=authority / "ca.pem")) as admin:
+    with RocketMQAdmin(encrypted.name_server, tls=Tls(ca_file=authority / "ca.pem"), limits=PATIENT) as admin:
         assert admin.cluster_info().brokers[0].address == broker
         assert len(admin.topic_route("orders").topic.read_queues) == 2
         assert admin.max_offset(broker, MessageQueue("orders", "broker-a", 0)) == 0
@@ -240,7 +240,7 @@ def test_requests_go_through_tls_of_our_own_authority(encrypted: RocketMQCluster
 def test_a_stranger_is_refused(encrypted: RocketMQCluster, authority: Path) -> None:
     for trusted in (None, authority / "other.pem"):
         with (
-            RocketMQAdmin(encrypted.name_server, tls=Tls(ca_file=trusted)) as admin,
+            RocketMQAdmin(encrypted.name_server, tls=Tls(ca_file=trusted), limits=PATIENT) as admin,
             pytest.raises(OutOfReachError, match=r"no TLS connection to 127\.0\.0\.1:.*certificate"),
         ):
             admin.cluster_info()
@@ -252,11 +252,11 @@ def test_a_certificate_for_another_name_is_refused_unless_names_do_not_matter(
     by_name = encrypted.name_server.replace("127.0.0.1", "localhost")
     trusted = authority / "ca.pem"
     with (
-        RocketMQAdmin(by_name, tls=Tls(ca_file=trusted)) as admin,
+        RocketMQAdmin(by_name, tls=Tls(ca_file=trusted), limits=PATIENT) as admin,
         pytest.raises(OutOfReachError, match=r"no TLS connection to .*'localhost'"),
     ):
         admin.cluster_info()
-    with RocketMQAdmin(by_name, tls=Tls(ca_file=trusted, verify_names=False)) as admin:
+    with RocketMQAdmin(by_name, tls=Tls(ca_file=trusted, verify_names=False), limits=PATIENT) as admin:
         assert admin.cluster_info().brokers
 
 
@@ -264,11 +264,11 @@ def test_no_verification_is_possible_and_warned_about_once(encrypted: RocketMQCl
     transport.context_of.cache_clear()
     with (
         pytest.warns(UnverifiedTlsWarning, match="not verified"),
-        RocketMQAdmin(encrypted.name_server, tls=Tls(verify=False)) as admin,
+        RocketMQAdmin(encrypted.name_server, tls=Tls(verify=False), limits=PATIENT) as admin,
     ):
         assert admin.cluster_info().brokers
     # Warnings are errors in our tests, so a second one would fail this.
-    with RocketMQAdmin(encrypted.name_server, tls=Tls(verify=False)) as admin:
+    with RocketMQAdmin(encrypted.name_server, tls=Tls(verify=False), limits=PATIENT) as admin:
         assert admin.cluster_info().brokers
 
 
@@ -287,11 +287,11 @@ def test_a_server_that_wants_our_certificate_gets_it(authority: Path) -> None:
     )
     with RocketMQCluster.start(NEW, brokers=1, java_properties=properties) as cluster:
         broker = cluster.brokers[0].address
-        with RocketMQAdmin(cluster.name_server, tls=ours) as admin:
+        with RocketMQAdmin(cluster.name_server, tls=ours, limits=PATIENT) as admin:
             assert admin.cluster_info().brokers[0].address == broker
             assert admin.member_ids(broker, "nobody") == ()
         with (
-            RocketMQAdmin(cluster.name_server, tls=Tls(ca_file=authority / "ca.pem")) as admin,
+            RocketMQAdmin(cluster.name_server, tls=Tls(ca_file=authority / "ca.pem"), limits=PATIENT) as admin,
             pytest.raises(
                 OutOfReachError,
                 match=r"(?i)ended TLS while .* certificate.*: check whether it wants a certificate of ours",

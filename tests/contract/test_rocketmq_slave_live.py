@@ -15,6 +15,7 @@ from planner.sources.rocketmq import RocketMQAdmin, observe_group
 from tests.clusters import rocketmq_remoting as remoting
 from tests.clusters.rocketmq import NEW, OLD, Broker, RocketMQCluster
 from tests.clusters.rocketmq_load import QueueCurve
+from tests.patience import PATIENT
 from tests.unit.cli.test_cli import planner
 
 pytestmark = [pytest.mark.cluster, pytest.mark.timeout(900)]
@@ -34,7 +35,7 @@ class Replicated:
     ends: dict[tuple[str, int], int]
 
     def look(self) -> GroupSample:
-        with RocketMQAdmin(self.cluster.name_server) as admin:
+        with RocketMQAdmin(self.cluster.name_server, limits=PATIENT) as admin:
             at = datetime.now(UTC)
             return observe_group(admin, cluster="DefaultCluster", group=GROUP, topics=[TOPIC], at=at)
 

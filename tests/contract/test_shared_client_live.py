@@ -16,7 +16,7 @@ from planner.model.membership import OtherGroup
 from planner.sources.rocketmq import RocketMQAdmin, observe_group
 from tests.clusters.rocketmq import NEW, QueueCounts, RocketMQCluster
 from tests.clusters.rocketmq_load import QueueCurve
-from tests.patience import if_known
+from tests.patience import PATIENT, if_known
 from tests.unit.cli.test_cli import planner
 
 pytestmark = [pytest.mark.cluster, pytest.mark.timeout(900)]
@@ -60,7 +60,7 @@ def cluster() -> Iterator[RocketMQCluster]:
 def others_of(cluster: RocketMQCluster, group: str) -> tuple[OtherGroup, ...]:
     """Return what a sample has of the group's clients, once it owns all of its queues."""
     deadline = time.monotonic() + SETTLED_S
-    with RocketMQAdmin(cluster.name_server) as admin:
+    with RocketMQAdmin(cluster.name_server, limits=PATIENT) as admin:
         while True:
             sample = if_known(
                 lambda: observe_group(admin, cluster=None, group=group, topics=None, at=datetime.now(UTC))
