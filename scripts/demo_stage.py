@@ -30,8 +30,8 @@ NAMESPACE, HOME = "shop", "consumer-planner"
 
 BROKER, QUEUES = "broker-a", 12
 FEWEST, MOST = 2, 6
-CAPACITY = 100
-"""Messages per second of one consumer: two threads that spend 20 ms on each message."""
+CAPACITY, SERVICE_MS = 100, 20
+"""Messages per second of one consumer: two threads that spend so many milliseconds on each message."""
 
 QUIET, BUSY = 60.0, 250.0
 """Messages per second before and after the load rises; two consumers can do 200."""
@@ -47,12 +47,16 @@ CONTROLLER = "consumer-planner-controller"
 
 @dataclass
 class Stage:
-    """All that runs. ``policy_file`` lies in the folder of policies that the DAG reads."""
+    """All that runs. ``policy_file`` lies in the folder of policies that the DAG reads.
+
+    The load and what a consumer can do are ``pace`` times what the constants above say.
+    """
 
     rocketmq: RocketMQCluster
     kubernetes: ControlPlane
     load: RocketMQLoad
     policy_file: Path
+    pace: float
     _controller: "Future[ManagedProcess]"
 
     @property
@@ -61,10 +65,20 @@ class Stage:
         return parse_policy(self.policy_file.read_text(encoding="utf-8"), str(self.policy_file))
 
     def produce(self, messages_per_s: float) -> ProducerProcess:
-        """Start sending so many messages per second, evenly to all queues, until it is stopped."""
-        rate = messages_per_s / QUEUES
+        """Start sending ``pace`` times so many messages per second, evenly to all queues, until it is stopped."""
+        rate = self.pace * messages_per_s / QUEUES
         points = ((0.0, rate), (LONGEST_S, rate))
         return self.load.start_producer(QueueCurve(TOPIC, BROKER, queue, points) for queue in range(QUEUES))
+
+    def start_consumers(self, group: str, name: str) -> None:
+        """Start a Deployment of ``FEWEST`` consumers of the group, and return once they are ready."""
+        # Offsets are stored every second instead of every five, so that the page's lag is sharp.
+        options = {"threads": 2, "service-ms": round(SERVICE_MS / self.pace), "persist-ms": 1000}
+        container = rocketmq_consumer(
+            self.rocketmq.name_server, group=group, topics=[TOPIC], client_version=NEW, options=options
+        )
+        self.kubernetes.apply(deployment(name, FEWEST, container), namespace=NAMESPACE)
+        self.kubernetes.await_available(NAMESPACE, name, PATIENT_S)
 
     def await_controller(self) -> None:
         """Return once plans can be made and the controller leads. Raises ``StartFailedError``."""
@@ -72,11 +86,14 @@ class Stage:
 
 
 @contextmanager
-def open_stage(folder: Path, options: Sequence[str] = (), autoscaler_sync_s: int = 2) -> Iterator[Stage]:
+def open_stage(
+    folder: Path, options: Sequence[str] = (), autoscaler_sync_s: int = 2, pace: float = 1.0
+) -> Iterator[Stage]:
     """Give the stage with ``FEWEST`` consumers ready; at the end nothing of it is left. The controller has ``options``.
 
     What plans need is being installed meanwhile, see ``Stage.await_controller``: an API server takes up to a minute
-    until it lets a new kind through its admission policies.
+    until it lets a new kind through its admission policies. At a ``pace`` of 1 broker and consumers take most of a
+    processor.
     """
     with ExitStack() as undo:
         starts: tuple[Callable[[], Launcher], ...] = (
@@ -88,13 +105,14 @@ def open_stage(folder: Path, options: Sequence[str] = (), autoscaler_sync_s: int
         assert isinstance(kubernetes, ControlPlane)
         for name in (NAMESPACE, HOME):
             kubernetes.kubectl("create", "namespace", name)
-        policy_file = _write_policy(folder / "policies" / "shop-orders.yaml", rocketmq, kubernetes)
+        policy_file = _write_policy(folder / "policies" / "shop-orders.yaml", rocketmq, kubernetes, CAPACITY * pace)
         pool = undo.enter_context(ThreadPoolExecutor())
         controller = pool.submit(_install_and_lead, kubernetes, policy_file, options)
         undo.callback(_stop_controller, controller, kubernetes)
         rocketmq.create_topic(TOPIC, QUEUES)
-        start_consumers(rocketmq, kubernetes, GROUP, DEPLOYMENT)
-        yield Stage(rocketmq, kubernetes, rocketmq.load(NEW), policy_file, controller)
+        stage = Stage(rocketmq, kubernetes, rocketmq.load(NEW), policy_file, pace, controller)
+        stage.start_consumers(GROUP, DEPLOYMENT)
+        yield stage
 
 
 def _started(starts: Sequence[Callable[[], Launcher]], undo: ExitStack) -> Sequence[Launcher]:
@@ -146,7 +164,7 @@ def _documents(folder: str) -> list[Any]:
     return [one for file in files for one in yaml.safe_load_all(file.read_text(encoding="utf-8"))]
 
 
-def _write_policy(path: Path, rocketmq: RocketMQCluster, kubernetes: ControlPlane) -> Path:
+def _write_policy(path: Path, rocketmq: RocketMQCluster, kubernetes: ControlPlane, capacity: float) -> Path:
     spec = {
         "source": {
             "system": "rocketmq",
@@ -160,7 +178,7 @@ def _write_policy(path: Path, rocketmq: RocketMQCluster, kubernetes: ControlPlan
         "maxReplicas": MOST,
         "objective": {"maxUtilisation": 0.8},
         # Learned from history otherwise, which takes more of it than a demo has.
-        "capacity": {"messagesPerSecond": CAPACITY},
+        "capacity": {"messagesPerSecond": capacity},
         "window": {"seconds": 60},
         "freshness": {"minCompleteness": 0.2, "maxAgeSeconds": PATIENT_S},
         "rollout": {"validForSeconds": 2 * PATIENT_S, "readySeconds": PATIENT_S, "settledSeconds": PATIENT_S},
@@ -190,17 +208,6 @@ def _file_of_the_policy(kubernetes: ControlPlane) -> Path:
     for entry in content["clusters"]:
         entry["cluster"] = {"server": entry["cluster"]["server"], "certificate-authority-data": authority}
     return write_atomically(kubernetes.directory / NAMESPACE / "kubeconfig", dump_yaml(content))
-
-
-def start_consumers(rocketmq: RocketMQCluster, kubernetes: ControlPlane, group: str, name: str) -> None:
-    """Start a Deployment of ``FEWEST`` consumers of the group, and return once they are ready."""
-    # Offsets are stored every second instead of every five, so that the page's lag is sharp.
-    options = {"threads": 2, "service-ms": 20, "persist-ms": 1000}
-    container = rocketmq_consumer(
-        rocketmq.name_server, group=group, topics=[TOPIC], client_version=NEW, options=options
-    )
-    kubernetes.apply(deployment(name, FEWEST, container), namespace=NAMESPACE)
-    kubernetes.await_available(NAMESPACE, name, PATIENT_S)
 
 
 def _controller(kubernetes: ControlPlane, options: Sequence[str]) -> ManagedProcess:

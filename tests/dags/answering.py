@@ -10,6 +10,7 @@ import urllib.request
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass
+from functools import cached_property
 from pathlib import Path
 from typing import Any, TypeVar
 
@@ -64,8 +65,12 @@ class ApiServer:
 
     def ask(self, method: str, path: str, body: Mapping[str, Any] | None = None) -> Any:
         """Return what it answers."""
-        token = self._send("GET", "/auth/token")["access_token"]
-        return self._send(method, f"/api/v2{path}", body, {"Authorization": f"Bearer {token}"})
+        return self._send(method, f"/api/v2{path}", body, {"Authorization": f"Bearer {self._token}"})
+
+    @cached_property
+    def _token(self) -> str:
+        """The administrator's, which lasts for a day."""
+        return str(self._send("GET", "/auth/token")["access_token"])
 
     def question(self, dag: str) -> dict[str, Any]:
         """Return the open question of a DAG, once there is one whose task waits.
@@ -143,5 +148,5 @@ def awaited(probe: Callable[[], _T | None], what: str) -> _T:
     while time.monotonic() < deadline:
         if found := probe():
             return found
-        time.sleep(0.5)
+        time.sleep(1.0)
     raise AssertionError(f"{what} did not come within {PATIENCE_S:.0f} s")

@@ -104,9 +104,12 @@ class Pages:
             return next((run["dag_run_id"] for run in self.airflow.runs(dag) if run["dag_run_id"] not in before), None)
 
         run = awaited(started, f"a run of {dag}")
-        # A page that is left open asks the server every few seconds and draws: a quarter of a processor.
-        self.page.goto("about:blank")
+        self.leave()
         return run
+
+    def leave(self) -> None:
+        """Leave the page: one that stays open asks the server every few seconds and draws, a quarter of a processor."""
+        self.page.goto("about:blank")
 
     def shoot(self, name: str) -> None:
         """Keep a picture, for eyes."""
@@ -120,8 +123,11 @@ class Pages:
         expect(self.page.get_by_test_id("hitl-option-Approve")).to_be_visible()
 
     def answer(self, option: str) -> None:
-        """Click an answer."""
-        self.page.get_by_test_id(f"hitl-option-{option}").click()
+        """Click an answer, and leave once Airflow has it."""
+        with self.page.expect_response(lambda response: response.request.method == "PATCH") as answered:
+            self.page.get_by_test_id(f"hitl-option-{option}").click()
+        assert answered.value.ok, answered.value.text()
+        self.leave()
 
     def shows_in_log(self, dag: str, run: str, task: str, sentence: str) -> None:
         """Open a task's log and wait until its page shows ``sentence``."""
@@ -274,6 +280,7 @@ def test_a_migration_is_answered_by_the_approvers_of_its_policy_and_by_nobody_el
     document = read_document(plan_in(data))
     for words in ("Approvers: ana", digest_in(document)):
         expect(pages.page.locator("body")).to_contain_text(words)
+    pages.leave()
     # The page shows everybody the buttons; Airflow refuses what others send by them.
     assert code_of_approval(pages, logins, "ben", run) == 403
     assert pages.airflow.tasks(MIGRATION, run)["ask"]["state"] == "awaiting_input"

@@ -20,7 +20,7 @@ from planner.approval.handover import PlanMessage
 from planner.approval.offers import describe_answer, read_answer
 from planner.documents.approve import APPROVE_ANNOTATION, APPROVED_BY_ANNOTATION
 from planner.runs import migration
-from scripts.demo_stage import BUSY, GROUP, HOME, NAMESPACE, QUIET, Stage, file_rules, open_stage, start_consumers
+from scripts.demo_stage import BUSY, GROUP, HOME, NAMESPACE, QUIET, Stage, file_rules, open_stage
 from tests.clusters.kubernetes.rest import Json
 from tests.dags.answering import PATIENCE_S, awaited, settings_in
 from tests.dags.scheduling import Airflow, running_airflow
@@ -40,6 +40,8 @@ SCHEDULED, APPROVAL = "consumer_planner", "consumer_planner_approval"
 MIGRATION, APPLY = "consumer_planner_migration", "consumer_planner_apply"
 OTHER = "shop-refunds"
 """A second group, on the same topic."""
+PACE = 0.2
+"""Of the load of ``make demo``, which takes nearly a processor."""
 REASON = "not before the sale"
 WATCH_S = 5.0
 OBJECTS = f"/apis/consumerplanner.dev/v1alpha1/namespaces/{NAMESPACE}"
@@ -98,7 +100,7 @@ def world(tmp_path_factory: pytest.TempPathFactory) -> Iterator[World]:
     folder = tmp_path_factory.mktemp("scheduler")
     settings = settings_in(folder)
     with ExitStack() as undo:
-        stage = undo.enter_context(open_stage(folder))
+        stage = undo.enter_context(open_stage(folder, pace=PACE))
         patch = undo.enter_context(pytest.MonkeyPatch.context())
         kubeconfig = str(stage.kubernetes.kubeconfig)
         # The scheduled DAG takes its policies from the namespace, as a worker's own account reaches it.
@@ -193,7 +195,7 @@ def test_a_yes_to_the_apply_dag_approves_the_plan_and_has_it_carried_out(world: 
 
 def add_group(stage: Stage) -> None:
     """Let a second group consume the same topic, and let the namespace have both policies, with their approver."""
-    start_consumers(stage.rocketmq, stage.kubernetes, OTHER, f"{OTHER}-consumer")
+    stage.start_consumers(OTHER, f"{OTHER}-consumer")
     for name in (GROUP, OTHER):
         policy = yaml.safe_load(stage.policy_file.read_text(encoding="utf-8").replace(GROUP, name))
         policy["spec"]["approval"] = {"approvers": ["ana"]}
@@ -219,7 +221,13 @@ def answer_in_browser(page: Page, airflow: Airflow, subject: str, option: str, r
     with page.expect_response(lambda response: response.request.method == "PATCH") as answered:
         page.get_by_test_id(f"hitl-option-{option}").click()
     assert answered.value.ok, answered.value.text()
+    leave(page)
     return shown
+
+
+def leave(page: Page) -> None:
+    """Leave the page: one that stays open asks the server every few seconds and draws, a quarter of a processor."""
+    page.goto("about:blank")
 
 
 def test_a_scheduled_run_on_a_namespace_offers_its_plans_and_one_is_approved_and_one_rejected_in_the_browser(
@@ -270,6 +278,7 @@ def test_a_scheduled_run_on_a_namespace_offers_its_plans_and_one_is_approved_and
     page.goto(f"{airflow.server.url}{link}")
     expect(page.locator("h1")).to_contain_text(f"Scale from {changes[GROUP][0]} to {changes[GROUP][1]}")
     page.screenshot(path=world.folder / "page.png", full_page=True)
+    leave(page)
 
     # One goes all the way; of the other nothing but the rejection is left.
     assert airflow.ended(APPROVAL, run) == "success"
