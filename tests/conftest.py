@@ -46,7 +46,6 @@ LONGEST = (
     "tests/dags/test_runs_live.py",
     "tests/contract/test_distribution_live.py",
     "tests/contract/test_rocketmq_client_live.py",
-    "tests/dags/test_migration_dag.py",
     "tests/contract/test_capture_live.py",
     "tests/contract/test_doctor_live.py",
     "tests/contract/test_polls_away_live.py",

@@ -1,29 +1,23 @@
-"""An Airflow API server beside a DAG that runs, so that a question of the DAG can be answered as a person does."""
+"""Airflow's settings in tests, and its API server, by which a question of a DAG can be answered as a person does."""
 
 import json
 import os
-import subprocess
 import sys
 import time
-import urllib.error
 import urllib.request
-from collections.abc import Callable, Iterator, Mapping
-from contextlib import contextmanager
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from functools import cached_property
 from pathlib import Path
 from typing import Any, TypeVar
 
-from scripts.run_local import ROOT, Settings, environment
-from tests.clusters.ports import lease_block
+from scripts.run_local import Settings, environment
 from tests.clusters.postgres import Postgres
 
 _T = TypeVar("_T")
 PATIENCE_S = 600.0
 UNHURRIED_S = 3_600
 """How old a snapshot's data may be where its age is not the matter: a busy machine takes minutes to reach a task."""
-LOCKED, TRIES, REPEATABLE = 500, 3, ("GET", "PATCH")
-"""Airflow on SQLite answers so where another of its processes keeps the database locked; what may be asked again is."""
 WAITING = ("awaiting_input", "deferred")
 """States of a task that has asked and waits for its answer."""
 
@@ -75,7 +69,7 @@ class ApiServer:
     def question(self, dag: str) -> dict[str, Any]:
         """Return the open question of a DAG, once there is one whose task waits.
 
-        A question is there a moment before its task's state says so, and ``airflow dags test`` misses an answer to it.
+        A question is there a moment before its task's state says so.
         """
 
         def open_ones() -> Any:
@@ -108,38 +102,9 @@ class ApiServer:
     ) -> Any:
         data = None if body is None else json.dumps(body).encode()
         heads = {"Content-Type": "application/json", **(headers or {})}
-        for left in reversed(range(TRIES if method in REPEATABLE else 1)):
-            try:
-                request = urllib.request.Request(self.url + path, data, heads, method=method)
-                with urllib.request.urlopen(request) as answer:
-                    return json.loads(answer.read())
-            except urllib.error.HTTPError as error:
-                if error.code != LOCKED or not left:
-                    raise
-        raise AssertionError("the last try has answered or raised")
-
-
-@contextmanager
-def api_server(settings: AirflowSettings) -> Iterator[ApiServer]:
-    """Give an API server on the settings' database, and stop it in the end."""
-    lease = lease_block()
-    with (settings.work / "api-server.log").open("wb") as log:
-        process = subprocess.Popen(
-            airflow(settings, "api-server", "--port", str(lease.first), "--host", "127.0.0.1", "--workers", "1"),
-            cwd=ROOT,
-            env=airflow_environment(settings),
-            stdout=log,
-            stderr=log,
-            start_new_session=True,
-        )
-    try:
-        server = ApiServer(f"http://127.0.0.1:{lease.first}")
-        awaited(server.is_up, "the API server")
-        yield server
-    finally:
-        process.terminate()
-        process.wait(PATIENCE_S)
-        lease.release()
+        request = urllib.request.Request(self.url + path, data, heads, method=method)
+        with urllib.request.urlopen(request) as answer:
+            return json.load(answer)
 
 
 def awaited(probe: Callable[[], _T | None], what: str) -> _T:

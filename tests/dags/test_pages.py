@@ -198,12 +198,14 @@ def test_an_update_has_no_phrase_to_type_and_a_click_approves_it(pages: Pages, s
     pages.question(MIGRATION, run)
     expect(pages.page.locator("body")).to_contain_text("Step 1: ")
     assert pages.page.locator("#element_confirm").count() == 0
+    assert approval_of(read_document(plan_in(data))) is None
     pages.shoot("update-question")
     pages.answer("Approve")
     assert pages.airflow.ended(MIGRATION, run) == "success"
     document = read_document(plan_in(data))
     assert approval_of(document) == digest_in(document)
-    assert [one["conf"]["plan"] for one in pages.airflow.runs(APPLY)] == [str(plan_in(data))]
+    (conf,) = [one["conf"] for one in pages.airflow.runs(APPLY)]
+    assert (conf["plan"], conf["namespace"], conf["approve"]) == (str(plan_in(data)), "shop", "already")
 
 
 def test_a_rename_shows_its_phrase_and_a_wrong_one_is_asked_again(pages: Pages) -> None:
