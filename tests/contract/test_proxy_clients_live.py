@@ -36,8 +36,8 @@ pytestmark = pytest.mark.cluster
 RATE = 30.0
 SERVICE_MS = 400
 """Four threads: 10 messages/s a member."""
-HEAVY = (300.0, 12.0, 10.0)
-"""Messages a second to each of four queues, for so many seconds, and after them: the caches hold 2 048 of 14 400."""
+HEAVY = (300.0, 6.0, 10.0)
+"""Messages a second to each of four queues, for so many seconds, and after them: the caches hold 2 048 of 7 200."""
 
 
 @dataclass
@@ -142,7 +142,7 @@ def assert_decided(proxied: Proxied) -> tuple[str, ...]:
 
 def test_grpc_clients_behind_a_proxy_are_decided_by_capacity(behind: Proxied) -> None:
     options = assert_decided(behind)
-    diagnosis = json.loads(planner("doctor", *options, "--watch", 60, "-o", "json").stdout)["body"]["groups"]
+    diagnosis = json.loads(planner("doctor", *options, "--watch", 30, "-o", "json").stdout)["body"]["groups"]
     (known,) = [findings(each) for each in diagnosis]
     assert {code for code, one in known.items() if one["severity"] == "error"} <= {"too-few-consumers"}, known
     assert not known.keys() & {"no-members", "members-unknown", "silent-member", "no-owner"}

@@ -14,6 +14,7 @@ from planner.errors import OutOfReachError
 from planner.orchestration.checks.java import check_java
 from scripts.run_local import ROOT, Settings, environment
 from tests.clusters.errors import CannotRunHereError
+from tests.quick_spark import start_spark_quickly
 
 LOAD = """
 import json, sys, time, warnings
@@ -102,8 +103,9 @@ def ours(load_dags: Callable[[Path], dict[str, Any]]) -> dict[str, Any]:
 
 @pytest.fixture(scope="session")
 def java() -> None:
-    """Nothing, on a machine with a Java that Spark can run on."""
+    """Nothing, on a machine with a Java that Spark can run on; every Spark started from here on is quick to start."""
     try:
         check_java()
     except OutOfReachError as error:
         raise CannotRunHereError("Java", str(error)) from error
+    start_spark_quickly()

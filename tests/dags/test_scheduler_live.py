@@ -108,6 +108,8 @@ def world(tmp_path_factory: pytest.TempPathFactory) -> Iterator[World]:
         patch.setenv("CONSUMER_PLANNER_KUBECONFIG", kubeconfig)
         patch.setenv("CONSUMER_PLANNER_POLICIES", f"k8s://{NAMESPACE}")
         patch.setenv("CONSUMER_PLANNER_DATA", str(folder / "data"))
+        # The hour seldom strikes meanwhile: a second run would hold the one slot while it watches.
+        patch.setenv("CONSUMER_PLANNER_EVERY_MINUTES", "60")
         for name, value in file_rules(stage.kubernetes).items():
             patch.setenv(name, value)
         airflow = undo.enter_context(running_airflow(settings))

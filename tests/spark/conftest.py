@@ -1,6 +1,5 @@
 """One local Spark for all tests of this folder."""
 
-import os
 from collections.abc import Iterator
 
 import pytest
@@ -10,6 +9,7 @@ from planner.errors import OutOfReachError
 from planner.orchestration.checks.java import check_java
 from spark_apps.common.session import session
 from tests.clusters.errors import CannotRunHereError
+from tests.quick_spark import start_spark_quickly
 
 
 @pytest.fixture(scope="session")
@@ -19,7 +19,7 @@ def java() -> None:
         check_java()
     except OutOfReachError as error:
         raise CannotRunHereError("Java", str(error)) from error
-    os.environ.setdefault("SPARK_SUBMIT_OPTS", "-XX:TieredStopAtLevel=1 -XX:+UseSerialGC")
+    start_spark_quickly()
 
 
 @pytest.fixture(scope="session")
