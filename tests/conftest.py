@@ -80,6 +80,7 @@ those that share clusters one after the other."""
 
 LONG = (
     "tests/conformance/live/test_live_transitions.py",
+    "tests/contract/test_assignor_migration_live.py::test_an_abort_in_the_second_roll_brings_the_old_assignor_back",
     "tests/contract/test_assignor_migration_live.py::test_librdkafka_consumers_become_cooperative_once_all_have_stopped",
     "tests/contract/test_broker_away_live.py::test_members_that_join_another_group_turn_the_plan_back_and_are_named",
     "tests/contract/test_capacity_live.py",
@@ -88,6 +89,11 @@ LONG = (
     "tests/contract/test_distribution_live.py::test_a_stock_airflow_runs_the_dag_by_one_import_line",
     "tests/contract/test_faults_live.py::test_a_killed_executor_is_followed_by_one_that_ends_old_or_new",
     "tests/contract/test_faults_live.py::test_executors_were_killed_at_many_places",
+    "tests/contract/test_loop_kafka_live.py::test_a_new_configuration",  # RocketMQ's loop does the same
+    "tests/contract/test_loop_kafka_live.py::test_an_abort",
+    "tests/contract/test_loop_pods_live.py::test_pods_with_four_members_shrink_and_grow_as_whole_pods[kafka]",
+    "tests/contract/test_loop_share_live.py",
+    "tests/contract/test_loop_split_live.py",
     "tests/contract/test_offset_kills_live.py",
     "tests/contract/test_polls_away_live.py",
     "tests/contract/test_proxy_clients_live.py::test_grpc_clients_of_a_local_proxy_are_decided_by_capacity",

@@ -139,9 +139,9 @@ class Airflow:
         path = f"/dags/{dag}/dagRuns/{run}/taskInstances/{task}/xcomEntries/return_value"
         return self.server.ask("GET", path)["value"]
 
-    def clear(self, dag: str, run: str, task: str) -> None:
-        """Clear one task of a run, as the button does."""
-        body = {"dry_run": False, "dag_run_id": run, "task_ids": [task], "only_failed": False, "reset_dag_runs": True}
+    def clear(self, dag: str, run: str, *tasks: str) -> None:
+        """Clear tasks of a run, as the button does."""
+        body = {"dry_run": False, "dag_run_id": run, "task_ids": tasks, "only_failed": False, "reset_dag_runs": True}
         self.server.ask("POST", f"/dags/{dag}/clearTaskInstances", body)
 
 

@@ -111,11 +111,6 @@ class Shop:
         found = self.cluster.rest.get(PLANS.format(self.namespace))["items"]
         return next((dict(one) for one in found if one["metadata"]["name"] == name), None)
 
-    def phase(self, name: str) -> str | None:
-        found = self.plan(name) or {}
-        phase: str | None = found.get("status", {}).get("phase")
-        return phase
-
     @contextmanager
     def executor(self, plan: Path) -> Iterator[None]:
         """Have somebody carry the plan out as soon as it is in the cluster, and wait until that has ended."""
@@ -160,19 +155,6 @@ def up() -> tuple[Step, ...]:
         AwaitSettled(3, "AVG", LIMIT_S),
         CheckForecast(LIMIT_S),
     )
-
-
-def test_an_approved_plan_is_handed_over_and_followed_to_its_end_and_again_without_harm(shop: Shop) -> None:
-    plan = shop.write("up", up())
-    with shop.executor(plan):
-        code, ended = shop.dags_test(plan)
-    assert (code, ended["follow"]["event"]) == (0, "done"), ended
-    assert shop.phase("up") == "Succeeded"
-    assert len(shop.pods()) == 3
-    before = shop.plan("up")
-    code, ended = shop.dags_test(plan)
-    assert (code, ended["follow"]["event"]) == (0, "done"), ended
-    assert shop.plan("up") == before, "to hand it over again changes nothing"
 
 
 def test_a_refusal_fails_the_run_with_one_sentence_that_names_the_difference(shop: Shop) -> None:

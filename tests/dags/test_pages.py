@@ -29,7 +29,7 @@ from tests.dags.test_run import falling_behind
 from tests.report.test_browser import browser  # noqa: F401
 from tests.sample_builders import POLICY, watch
 from tests.unit.cli.test_migrate_cli import files
-from tests.unit.test_migration_run import PHRASES, RENAME, TYPED, UPDATE, fresh
+from tests.unit.test_migration_run import PHRASES, RENAME, TYPED, UPDATE, fresh, planned
 
 pytestmark = [
     pytest.mark.airflow,
@@ -294,20 +294,10 @@ def test_a_migration_is_answered_by_the_approvers_of_its_policy_and_by_nobody_el
     assert (kept["answer"], kept["by"]) == ("Approve", "ana")
 
 
-def test_a_rejection_needs_no_phrase_and_hands_nothing_over(pages: Pages) -> None:
-    before = len(pages.airflow.runs(APPLY))
-    run, data = pages.migrate("rejected", RENAME)
-    pages.question(MIGRATION, run)
-    pages.answer("Reject")
-    assert pages.airflow.ended(MIGRATION, run) == "success"
-    assert approval_of(read_document(plan_in(data))) is None
-    assert len(pages.airflow.runs(APPLY)) == before
-
-
-def test_a_plan_is_read_asked_for_and_rejected_from_the_form_of_the_apply_dag(pages: Pages) -> None:
-    plan = plan_in(pages.folder / "rejected" / "data")
+def test_a_plan_is_read_asked_for_and_rejected_without_a_phrase_from_the_form_of_the_apply_dag(pages: Pages) -> None:
+    plan = planned(pages.folder / "written", RENAME)["file"]
     pages.open_form(APPLY)
-    pages.fill(plan=str(plan))
+    pages.fill(plan=plan)
     expect(pages.page.get_by_test_id("trigger-dag-submit")).to_be_enabled()
     pages.choose("approve", "ask")
     pages.shoot("apply-form")

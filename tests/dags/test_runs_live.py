@@ -11,6 +11,8 @@ from typing import Any
 
 import pytest
 
+from planner.documents.approve import approval_of
+from planner.documents.plan import read_document
 from planner.sources.capture import open_capture, write_capture
 from planner.text.printable import printable
 from scripts.run_local import ROOT
@@ -20,7 +22,7 @@ from tests.dags.test_run import falling_behind
 from tests.sample_builders import POLICY, watch
 from tests.unit.cli.test_migrate_cli import files
 from tests.unit.test_hostile_logs import EVIL, FORGED, SHOWN
-from tests.unit.test_migration_run import UPDATE, fresh
+from tests.unit.test_migration_run import RENAME, fresh
 
 pytestmark = [
     pytest.mark.airflow,
@@ -29,7 +31,7 @@ pytestmark = [
     pytest.mark.timeout(2_700),
 ]
 
-SCHEDULED, MIGRATION = "consumer_planner", "consumer_planner_migration"
+SCHEDULED, MIGRATION, APPLY = "consumer_planner", "consumer_planner_migration", "consumer_planner_apply"
 SLOTS = 3
 DAY = "2026-11-01"
 
@@ -180,17 +182,19 @@ def texts_in(value: object) -> Iterator[str]:
             yield from texts_in(each)
 
 
-def test_the_note_of_a_migration_says_what_was_answered_and_a_persons_own_note_stays(place: Place) -> None:
+def test_a_migration_is_rejected_without_its_phrase_its_note_says_so_and_a_persons_own_note_stays(place: Place) -> None:
     for name, has_note in (("plain", False), ("noted", True)):
         inputs = place.folder / name
         snapshot, policy = files(inputs, fresh(), UNHURRIED_S)
         conf = {"policy": str(policy), "data": str(inputs / "data"), "source": "snapshot", "snapshot": str(snapshot)}
-        place.airflow.trigger(MIGRATION, name, {**conf, "migration": UPDATE})
+        place.airflow.trigger(MIGRATION, name, {**conf, "migration": RENAME})
         if has_note:
             place.airflow.server.ask("PATCH", f"/dags/{MIGRATION}/dagRuns/{name}", {"note": "look here"})
         place.airflow.answer(MIGRATION, name, "Reject")
         assert place.airflow.ended(MIGRATION, name) == "success"
     (plan,) = (place.folder / "plain" / "data" / "migrations").glob("*/*/plan.yaml")
+    assert approval_of(read_document(plan)) is None
+    assert place.airflow.runs(APPLY) == []
     found = place.note(MIGRATION, "plain")
     assert found.startswith("plan ")
     assert found.endswith(": Reject by Anonymous"), "whom an Airflow without accounts takes everybody for"

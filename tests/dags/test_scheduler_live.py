@@ -169,10 +169,11 @@ def test_a_migration_is_asked_for_handed_over_and_followed_without_a_slot_whatev
     assert (told["plan"], told["phase"], told["is_good"]) == (plan, "Succeeded", True)
 
     before = world.plans()[plan]
-    airflow.clear(APPLY, run, "follow")
+    airflow.clear(APPLY, run, "hand_over", "follow")
     awaited(lambda: airflow.tasks(APPLY, run)["follow"]["try_number"] == 3, "another try")
     assert airflow.ended(APPLY, run) == "success"
-    assert world.plans()[plan] == before, "to follow it again changes nothing"
+    assert airflow.tasks(APPLY, run)["hand_over"]["try_number"] == 2
+    assert world.plans()[plan] == before, "to hand it over and follow it again changes nothing"
 
 
 def restart(airflow: Airflow) -> None:
