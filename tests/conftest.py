@@ -89,6 +89,7 @@ LONG = (
     "tests/contract/test_distribution_live.py::test_a_stock_airflow_runs_the_dag_by_one_import_line",
     "tests/contract/test_faults_live.py::test_a_killed_executor_is_followed_by_one_that_ends_old_or_new",
     "tests/contract/test_faults_live.py::test_executors_were_killed_at_many_places",
+    "tests/contract/test_kafka_conversion_live.py",
     "tests/contract/test_loop_kafka_live.py::test_a_new_configuration",  # RocketMQ's loop does the same
     "tests/contract/test_loop_kafka_live.py::test_an_abort",
     "tests/contract/test_loop_pods_live.py::test_pods_with_four_members_shrink_and_grow_as_whole_pods[kafka]",
@@ -99,9 +100,11 @@ LONG = (
     "tests/contract/test_proxy_clients_live.py::test_grpc_clients_of_a_local_proxy_are_decided_by_capacity",
     "tests/contract/test_proxy_clients_live.py::test_grpc_members_of_a_local_proxy_are_neither_asked_nor_called_silent",
     "tests/contract/test_scale_controllers_live.py",  # compiles Argo Rollouts and OpenKruise
+    "tests/contract/test_spark_image_live.py::test_a_job_runs_on_executors",
     "tests/contract/test_strategy_migration_live.py::test_a_group_moves_to_another_cluster_once_the_old_one_is_drained",
     "tests/contract/test_strategy_migration_live.py::test_a_topic_gets_fewer_queues_once_what_lies_in_the_others_is_consumed",
     "tests/contract/test_strategy_migration_live.py::test_strategies_with_parameters_come_and_a_group_moves_into_another_room",
+    "tests/contract/test_subscription_migration_live.py::test_a_kafka_group",
     "tests/dags/test_live_run.py",  # test_scheduler_live has RocketMQ through a scheduled run
     "tests/dags/test_notices_live.py",
     "tests/dags/test_soak_live.py",
