@@ -109,6 +109,12 @@ class Watch:
         readable = [group for group in self.groups.values() if group.failure is None]
         return bool(readable) and all(group.is_clear for group in readable)
 
+    def evaluate_all(self) -> None:
+        """Evaluate each group that has samples which its last evaluation did not know."""
+        for group in self.groups.values():
+            if group.samples and group.is_due(1e-3):
+                group.evaluate(self.pace.sample_every_s)
+
 
 def single_installation(policies: "Sequence[ConsumerScalingPolicy]") -> Installation:
     """Return the installation of all policies. Raises ``BadInputError`` where they live in several clusters."""
@@ -125,7 +131,7 @@ def watch_until_clear(
     show: Callable[[Watch], None],
     assumed_capacity: float | None = None,
 ) -> Watch:
-    """Return the watch once every group's answer is clear, after ``longest_s`` seconds at the latest.
+    """Return the watch once every group's answer is clear at one time, after ``longest_s`` seconds at the latest.
 
     ``show`` is called after each sample; ``assumed_capacity`` (messages per second) is that of groups which show none.
     A person who interrupts gets the answer on what was watched so far. Raises what keeps every group from being read.
@@ -136,6 +142,9 @@ def watch_until_clear(
     try:
         for policy, response in watch_installation(installation, longest_s, watch.pace):
             _note(watch, watch.groups[policy.spec.source.group], response, every_s)
+            if watch.is_clear:
+                # Groups that were clear before the last one was are not evaluated meanwhile, and may have changed.
+                watch.evaluate_all()
             show(watch)
             if watch.is_clear:
                 break
@@ -143,9 +152,7 @@ def watch_until_clear(
         if not any(len(group.samples) > 1 for group in watch.groups.values()):
             raise
         watch.is_interrupted = True
-    for group in watch.groups.values():
-        if group.samples and group.is_due(1e-3):
-            group.evaluate(watch.pace.sample_every_s)
+    watch.evaluate_all()
     return watch
 
 
