@@ -152,10 +152,11 @@ def _more_threads(instead: str, pool: Pool, full: int, members: int, factor: flo
                 f"{per_second(pool.fetched_per_s)} messages/s"
             )
         most_per_s = pool.fetched_per_s
+    busy = "the only one is" if pool.threads == 1 else f"all {pool.threads} are"
     of_members = "" if full == members else f" on {full} of {members} members"
     return (
         f"{instead}: {threads} instead of {pool.threads} threads a member would serve at most "
-        f"{per_second(most_per_s)} instead of {per_second(pool.handled_per_s)} messages/s (all {pool.threads} are busy "
+        f"{per_second(most_per_s)} instead of {per_second(pool.handled_per_s)} messages/s ({busy} busy "
         f"now{of_members}), if what the listener calls and the processors keep up; planner migrate update brings "
         f"consumeThreadMin and consumeThreadMax {threads} in the pods' template{_batches(pool)}"
     )

@@ -39,6 +39,12 @@ def test_a_full_pool_would_serve_in_proportion_at_most() -> None:
     assert "larger batches (consumeMessageBatchMaxSize, now 1, at most 32) help is unknown" in sentence
 
 
+def test_a_single_thread_is_not_called_all_one() -> None:
+    sentence = said(client(threads=1, call_s=0.05, handled_per_s=20.0))
+    assert sentence.startswith("Instead of 2 more pods: 2 instead of 1 threads a member would serve at most 40 ")
+    assert "(the only one is busy now), if what" in sentence
+
+
 def test_a_pool_with_free_threads_is_no_reason_for_more() -> None:
     sentence = said(client(threads=20, call_s=0.01, handled_per_s=600.0, cached_messages=0))
     assert sentence.startswith("More threads would not help: at most 6 of a member's 20 threads were busy at a time")
