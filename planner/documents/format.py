@@ -144,7 +144,7 @@ def document_error(
     first = next((complaint for complaint in errors if complaint["type"] in UNKNOWN_FIELD), errors[0])
     meant = _meant(first, errors, schema) if first["type"] in UNKNOWN_FIELD else None
     others = [other for other in errors if other is not first and not _is_missing(other, first, meant)]
-    sentence = f"{where}: {_complaint(first, prefix, meant)}"
+    sentence = f"{where}: {_complaint(first, prefix, meant, schema or {})}"
     rest = f"; {_others(others, prefix)}" if others else ""
     if at_most is not None and len(sentence) + len(rest) > at_most:
         sentence, rest = sentence if len(sentence) <= at_most else f"{sentence[: at_most - 1]}…", ""
@@ -154,8 +154,11 @@ def document_error(
 UNKNOWN_FIELD = ("extra_forbidden", "unexpected_keyword_argument")
 """What pydantic calls a field that is not known, in a model and in a dataclass."""
 
+NO_FIELDS = ("model_type", "model_attributes_type", "dataclass_type")
+"""What pydantic calls a value where fields are expected below."""
 
-def _complaint(first: "ErrorDetails", prefix: tuple[str, ...], meant: str | None) -> str:
+
+def _complaint(first: "ErrorDetails", prefix: tuple[str, ...], meant: str | None, schema: Mapping[str, Any]) -> str:
     """Return one complaint as half a sentence."""
     field, kind, value = _field((*prefix, *map(str, first["loc"]))), first["type"], first["input"]
     if kind in ("union_tag_invalid", "union_tag_not_found"):
@@ -168,8 +171,14 @@ def _complaint(first: "ErrorDetails", prefix: tuple[str, ...], meant: str | None
         return f"field {field}: found {shown(value)}, expected a list: write [{json.dumps(value, ensure_ascii=False)}]"
     if kind == "value_error" and not isinstance(value, str | int | float):
         return f"field {field}: expected {first['msg'].removeprefix('Value error, ')}"
-    expected = _PYDANTIC.sub("", first["msg"])
+    expected = _fields_below(first, schema) if kind in NO_FIELDS else _PYDANTIC.sub("", first["msg"])
     return f"field {field}: found {shown(value)}, expected {expected}"
+
+
+def _fields_below(first: "ErrorDetails", schema: Mapping[str, Any]) -> str:
+    """Return what is expected in the place of a value that has no fields."""
+    names = known_fields(schema, [str(step) for step in first["loc"]])
+    return f"fields below it: {some(names)}" if names else "fields below it"
 
 
 def _meant(first: "ErrorDetails", errors: "Sequence[ErrorDetails]", schema: Mapping[str, Any] | None) -> str | None:

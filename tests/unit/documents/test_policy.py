@@ -78,6 +78,8 @@ WRONG = [
     ("group: shop", "group: shop, prometheus: {url: 'http://u:p@h'}", "field spec.source.prometheus.url: found"),
     ("minReplicas: 1", f"newPods: {{topics: {['t'] * 1_001}}}", "expected at most 1000 items, not 1001"),
     ("group: shop", f"group: shop, topics: {['t'] * 1_001}", "expected at most 1000 items, not 1001"),
+    ("minReplicas: 1", "approval:", "field spec.approval: found nothing, expected fields below it: mode, cri"),
+    ("window: {seconds: 120}", "window: 600", "spec.window: found 600, expected fields below it: seconds, percen"),
     ("minReplicas: 1", "stabilisation: {}", "field spec.stabilisation.seconds is missing"),
     ("minReplicas: 1", "stabilisation: {seconds: -1}", "field spec.stabilisation.seconds: found -1"),
     ("minReplicas: 1", "behavior: {scaleUp: {periodSeconds: 60}}", "field spec.behavior.scaleUp.pods is missing"),
